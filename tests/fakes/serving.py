@@ -32,7 +32,7 @@ WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """What a path points at, whether or not it is served.
 
-    Without *plural* it is the version itself: discovery of its kinds.
+    Without *plural* it is the version itself: discovery of its kinds, or of Kubernetes'.
     """
 
     group: str
@@ -46,6 +46,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def resource(self) -> str:
         """Name it as RBAC does."""
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
+
+
+OF_KUBERNETES = Target(group="", version="", plural="", namespace="", name="", subresource="")
+"""The path /version."""
+KUBERNETES_VERSION = "v1.36.2"
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -83,6 +88,8 @@ class Api:
 
     def discover(self, target: Target) -> Object | None:
         """List the kinds of a version; None if it has none, as the real server says 404 then."""
+        if target == OF_KUBERNETES:
+            return {"gitVersion": KUBERNETES_VERSION}
         kinds = [
             {"name": each.plural, "namespaced": each.namespaced, "kind": each.kind}
             for each in self.resources.values()
@@ -172,7 +179,9 @@ class Api:
 
 
 def parse_path(path: str) -> Target | None:
-    """Read a resource path; None for anything else."""
+    """Read a resource path, or /version; None for anything else."""
+    if path == "/version":
+        return OF_KUBERNETES
     found = PATH.fullmatch(path) or VERSION_PATH.fullmatch(path)
     if found is None:
         return None

@@ -1,40 +1,69 @@
-"""Runs the commands `filter` and `plan` as a whole."""
+"""Runs commands as a whole: on files, and on a live cluster, which is the API server in memory."""
 
 import json
 import os
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.commands import run_command
+from tests.fakes import FakeApiServer, in_a_thread
+from tests.unit.cli.live import KINDS, kubeconfig
 from tests.unit.cli.plans import BUNDLE, Run
 from tests.unit.cli.situations import Ask
 
 
-@pytest.fixture
-def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Ask about pod `web` of a cluster; return the status, and the output as one line."""
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run without the settings of whoever runs the tests."""
     for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def called(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; return the status, the output and what is on stderr."""
+
+    def ran(*arguments: str) -> tuple[int, str, str]:
+        status = run_command(arguments)
+        return status, *capsys.readouterr()
+
+    return ran
+
+
+@pytest.fixture
+def ask(called: Run, tmp_path: Path) -> Ask:
+    """Ask about pod `web` of a cluster; return the status, and the output as one line."""
 
     def asked(*documents: object, options: tuple[str, ...] = ()) -> tuple[int, str]:
         path = tmp_path / "cluster.json"
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-        status = run_command(["filter", "pod/web", "--cluster-file", str(path), *options])
-        return status, " ".join(capsys.readouterr().out.split())
+        status, out, _ = called("filter", "pod/web", "--cluster-file", str(path), *options)
+        return status, " ".join(out.split())
 
     return asked
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(called: Run) -> Run:
     """Plan; return the status, the output and what is on stderr."""
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
     def ran(*arguments: str, files: str = BUNDLE) -> tuple[int, str, str]:
-        status = run_command(["plan", *arguments, "--cluster-file", files])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+        return called("plan", *arguments, "--cluster-file", files)
 
     return ran
+
+
+@pytest.fixture
+def server() -> FakeApiServer:
+    """The API server of the live cluster, with nothing in it."""
+    return FakeApiServer(random.Random(0), resources=KINDS)
+
+
+@pytest.fixture
+def config(server: FakeApiServer, tmp_path: Path) -> Iterator[str]:
+    """A kubeconfig that leads to it while the test runs."""
+    with in_a_thread(server) as port:
+        yield kubeconfig(tmp_path, port)

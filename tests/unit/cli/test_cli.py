@@ -26,12 +26,6 @@ ROOMY, FULL = "node-1", "node-2"
 DOES_NOT_FIT = "no disk of the Longhorn node has room for a volume of 10 GiB"
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
-
-
 def pod(name: str, *claims: str) -> dict[str, Any]:
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
     return core_document("Pod", name, spec={"volumes": volumes})
@@ -96,23 +90,6 @@ def error(capsys: pytest.CaptureFixture[str]) -> str:
     assert captured.err.startswith("error: ")
     assert captured.err.count("\n") == 1
     return captured.err.removeprefix("error: ").removesuffix("\n")
-
-
-@pytest.mark.parametrize(
-    ("pod", "status"),
-    [
-        ("default/fits", 0),
-        ("default/free", 0),
-        ("default/too-large", 1),
-        ("default/lost", 3),
-        ("default/nobody", 2),
-    ],
-)
-@pytest.mark.parametrize("output", ["table", "json"])
-def test_the_exit_status_says_whether_it_fits(
-    cluster: str, pod: str, status: int, output: str
-) -> None:
-    assert filter_(cluster, pod, "-o", output) == status
 
 
 def test_what_is_held_for_other_pods_counts_and_is_shown(
@@ -295,21 +272,6 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
 
 
-def test_a_pod_may_come_from_a_file(
-    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "pod.yaml"
-    path.write_text(
-        "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n---\n"
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n"
-        "spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: large}}]}\n"
-    )
-
-    status = filter_(cluster, str(path), "-o", "json")
-
-    assert (status, sorted(answer(capsys)["rejected"])) == (1, [ROOMY, FULL])
-
-
 POD_WITH_ITS_CLAIMS = """
 apiVersion: v1
 kind: Pod
@@ -425,28 +387,6 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
 
     shown = error(capsys)
     assert (status, str(path) in shown, text in shown) == (2, True, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "texts"),
-    [
-        ([], ["serve", "filter"]),
-        (["--help"], ["serve", "filter"]),
-        (["serve", "--help"], ["--cluster-file", "--also", "--host", "--port"]),
-        (
-            ["filter", "--help"],
-            ["--cluster-file", "--also", "--pod", "--nodes", "--output", "Exit status"],
-        ),
-    ],
-)
-def test_help_names_commands_and_options(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], texts: list[str]
-) -> None:
-    status = run_command(arguments)
-
-    captured = capsys.readouterr()
-    assert (status, captured.err) == (0 if arguments else 2, "")
-    assert [text for text in texts if text not in captured.out] == []
 
 
 def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -1,49 +1,31 @@
 """The command `may-drain` on files: what it prints, and with which status it ends."""
 
-import json
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
-from cli.commands import run_command
-from cli.schema import schema
 from tests.unit.cli import drained
 from tests.unit.cli.drained import Document, host, node, pod, replica, volume
+from tests.unit.cli.plans import ROOT, Run, write
 
-ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "may-drain"
 HOSTILE = "a\x1b[31m\nb"
 ALL_NODES = tuple(f"node-{number}" for number in range(1, 6))
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(called: Run) -> Run:
     """Ask; return the status, the output and what is on stderr."""
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
-    def ran(*arguments: str, files: str | Path | None = EXAMPLE) -> tuple[int, str, str]:
-        source = () if files is None else ("--cluster-file", str(files))
-        status = run_command(["may-drain", *arguments, *source])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+    def ran(*arguments: str, files: str | Path = EXAMPLE) -> tuple[int, str, str]:
+        return called("may-drain", *arguments, "--cluster-file", str(files))
 
     return ran
 
 
-def write(path: Path, *documents: Document) -> Path:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-    return path
-
-
-def file_with(folder: Path, *documents: Document) -> Path:
+def file_with(folder: Path, *documents: Document) -> str:
     return write(folder / "cluster.json", *documents, *drained.settings())
 
 
@@ -106,18 +88,6 @@ def test_lines_are_as_wide_as_the_output(
     _, out, _ = run(*arguments)
 
     assert max(map(len, out.splitlines())) <= width
-
-
-def test_the_help_fits_into_80_columns_and_has_every_status(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-
-    status, out, _ = run("--help", files=None)
-
-    assert status == 0
-    assert max(map(len, out.splitlines())) <= 80
-    assert "Exit status: 0 yes, 1 not yet, 2 the input cannot be used" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
@@ -260,19 +230,6 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
 
     assert status == 1
     assert "\x1b" not in out + err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("node-1",), ("node-4",), ("node-3", "node-4"), ("--next", *ALL_NODES), ("--next", "node-3")],
-)
-def test_answers_obey_it(run: Run, arguments: tuple[str, ...]) -> None:
-    status, out, _ = run(*arguments, "-o", "json")
-
-    found = json.loads(out)
-    jsonschema.validate(found, schema("may-drain"))
-    assert found["may"] == {0: "yes", 1: "not_yet"}[status]
-    assert (found["next"] is None) is ("--next" not in arguments)
 
 
 def test_a_node_without_longhorn_is_drained_by_kubernetes_rules_alone(

@@ -1,7 +1,5 @@
 """Odd values anywhere in the objects: `may-drain` answers or says what it cannot read."""
 
-import json
-import os
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -10,25 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli.commands import run_command
 from tests.unit.cli import drained
 from tests.unit.cli.drained import Document, node, pod, replica, volume
+from tests.unit.cli.plans import Run, write
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
+@pytest.fixture
+def ask(called: Run, tmp_path: Path) -> Run:
+    """Ask about a node of these documents, for this form of the answer."""
 
+    def asked(output: str, *documents: Document) -> tuple[int, str, str]:
+        file = write(tmp_path / "cluster.json", *documents)
+        return called("may-drain", "node-1", "-o", output, "--cluster-file", file)
 
-def ask(
-    folder: Path, capsys: pytest.CaptureFixture[str], documents: list[Document], output: str
-) -> tuple[int, str, str]:
-    path = folder / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-    status = run_command(["may-drain", "node-1", "-o", output, "--cluster-file", str(path)])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
+    return asked
 
 
 VALUES = st.one_of(
@@ -63,11 +56,7 @@ SPOTS = [(number, *spot) for number, each in enumerate(GOOD) for spot in spots(e
 )
 @given(spot=st.sampled_from(SPOTS), value=VALUES, output=st.sampled_from(["table", "json"]))
 def test_odd_values_anywhere_give_an_answer_or_an_error(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    spot: tuple[Any, ...],
-    value: Any,
-    output: str,
+    ask: Run, spot: tuple[Any, ...], value: Any, output: str
 ) -> None:
     """No traceback; and what cannot be read is said, and is no yes."""
     number, *path, last = spot
@@ -77,14 +66,12 @@ def test_odd_values_anywhere_give_an_answer_or_an_error(
         target = target[key]
     target[last] = value
 
-    status, out, err = ask(tmp_path, capsys, odd, output)
+    status, out, err = ask(output, *odd)
 
     assert status in (0, 1, 2)
     assert out or err.rpartition("error: ")[2]
     assert not ("cannot be read" in err and status == 0)
 
 
-def test_the_objects_of_that_test_are_fine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(tmp_path, capsys, GOOD, "table")[0] == 0
+def test_the_objects_of_that_test_are_fine(ask: Run) -> None:
+    assert ask("table", *GOOD)[0] == 0

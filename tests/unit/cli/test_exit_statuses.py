@@ -1,8 +1,8 @@
 """Every exit status that a help text names is met, and JSON obeys its schema each time."""
 
 import json
-import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,18 @@ import jsonschema
 import pytest
 import typer
 
-from cli.commands import commands, run_command
+from cli.commands import commands
 from cli.schema import schema
-from tests.unit.cli.test_cli_live import STATUSES as LIVE
+from tests.fakes import Answer, FakeApiServer, Fault, Object
+from tests.unit.cli.live import put
+from tests.unit.cli.plans import ROOT, Run
 
-ROOT = Path(__file__).parents[3]
 GROUP: Any = typer.main.get_command(commands)
 BUNDLE = ("--cluster-file", "examples/bundle")
 QUAD = ("--cluster-file", "examples/goal2")
+RICH = ("--cluster-file", "examples/rich")
 DRAIN = ("--cluster-file", "examples/may-drain")
+WIKI = "examples/plans/wiki.yaml"
 LOST = """apiVersion: v1
 kind: Pod
 metadata: {name: lost}
@@ -38,37 +41,75 @@ spec:
   resources: {requests: {storage: 100Ti}}
 """
 OTHER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-FILES = {
-    ("filter", 0): ("filter", "quad", *QUAD),
-    ("filter", 1): ("filter", "large.yaml", *QUAD),
-    ("filter", 2): ("filter", "nobody", *QUAD),
-    ("filter", 3): ("filter", "lost.yaml", *QUAD),
-    ("overview", 0): ("overview", *BUNDLE),
-    ("overview", 2): ("overview", "--cluster-file", "absent"),
-    ("survey", 0): ("survey", *BUNDLE),
-    ("survey", 1): ("survey", "--cluster-file", "examples/rich"),
-    ("survey", 2): ("survey", "--cluster-file", "absent"),
-    ("plan", 0): ("plan", "cordon", "node-1", *BUNDLE),
-    ("plan", 1): ("plan", "drain", "node-4", *BUNDLE),
-    ("plan", 2): ("plan", "drain", "node-9", *BUNDLE),
-    ("may-drain", 0): ("may-drain", "node-1", *DRAIN),
-    ("may-drain", 1): ("may-drain", "node-2", *DRAIN),
-    ("may-drain", 2): ("may-drain", "node-9", *DRAIN),
-    ("scheduler-config", 0): (
-        "scheduler-config", "--distribution", "k3s", "--check", "manifests/scheduler/k3s.yaml",
-    ),
-    ("scheduler-config", 1): (
-        "scheduler-config", "--distribution", "k3s", "--check", "other.yaml",
-    ),
-    ("scheduler-config", 2): ("scheduler-config", "--distribution", "k3s", "--check", "absent"),
-}  # fmt: skip
+FILES: list[tuple[int, tuple[str, ...]]] = [
+    (0, ("filter", "quad", *QUAD)),
+    (1, ("filter", "large.yaml", *QUAD)),
+    (2, ("filter", "nobody", *QUAD)),
+    (3, ("filter", "lost.yaml", *QUAD)),
+    *((0, ("filter", pod, *RICH)) for pod in ("pair", "queue-0", "files", "neighbour-0")),
+    (0, ("overview", *BUNDLE)),
+    (0, ("overview", *RICH)),
+    (2, ("overview", "--cluster-file", "absent")),
+    (0, ("survey", *BUNDLE)),
+    (1, ("survey", *RICH)),
+    (2, ("survey", "--cluster-file", "absent")),
+    (0, ("plan", "cordon", "node-1", *BUNDLE)),
+    (0, ("plan", "place", WIKI, *BUNDLE)),
+    (1, ("plan", "place", WIKI, "--replicas", "9", *BUNDLE)),
+    (0, ("plan", "capacity", WIKI, *BUNDLE)),
+    (0, ("plan", "run", "examples/plans/growth.yaml", *BUNDLE)),
+    (1, ("plan", "lose", "node-3", "node-4", *BUNDLE)),
+    (1, ("plan", "drain", "node-c1", *RICH)),
+    (1, ("plan", "set", "storage-over-provisioning-percentage=10", *RICH)),
+    (2, ("plan", "drain", "node-9", *BUNDLE)),
+    (0, ("may-drain", "node-1", *DRAIN)),
+    (1, ("may-drain", "node-2", *DRAIN)),
+    (1, ("may-drain", "node-4", *DRAIN)),
+    (1, ("may-drain", "node-3", "node-4", *DRAIN)),
+    (0, ("may-drain", "--next", "node-2", "node-5", "node-1", *DRAIN)),
+    (1, ("may-drain", "--next", "node-3", *DRAIN)),
+    (2, ("may-drain", "node-9", *DRAIN)),
+    (0, ("scheduler-config", "--distribution", "k3s", "--check", "manifests/scheduler/k3s.yaml")),
+    (1, ("scheduler-config", "--distribution", "k3s", "--check", "other.yaml")),
+    (2, ("scheduler-config", "--distribution", "k3s", "--check", "absent")),
+]
+RANGES: Object = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "ServiceCIDR",
+    "metadata": {"name": "kubernetes"},
+    "spec": {"cidrs": ["10.43.0.0/16"]},
+}
 
 
-@pytest.fixture(autouse=True)
+def may_read_nothing(server: FakeApiServer) -> None:
+    server.authorize = lambda _: False
+
+
+def is_empty(_: FakeApiServer) -> None:
+    pass
+
+
+def refuses(server: FakeApiServer) -> None:
+    server.faults.append(Fault(Answer(401), times=None))
+
+
+def has_ranges(server: FakeApiServer) -> None:
+    put(server, [RANGES])
+
+
+LIVE: dict[tuple[str, int], Callable[[FakeApiServer], None]] = {
+    ("doctor", 0): may_read_nothing,
+    ("doctor", 1): is_empty,
+    ("doctor", 2): refuses,
+    ("propose-address", 0): has_ranges,
+    ("propose-address", 2): may_read_nothing,
+}
+"""What makes a command that needs a live cluster end so."""
+
+
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder with the examples and some files."""
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     for name in ("examples", "manifests"):
         Path(name).symlink_to(ROOT / name)
@@ -85,17 +126,32 @@ def test_each_exit_status_of_a_help_text_has_a_call() -> None:
         for status in re.findall(r"(?:^|[,;]\s+)(\d) ", said)
     }
 
-    assert named == {*FILES, *LIVE}
+    assert named == {*((words[0], status) for status, words in FILES), *LIVE}
 
 
-@pytest.mark.parametrize(("command", "status"), FILES)
-@pytest.mark.parametrize("output", ["table", "json"])
+def check(called: Run, status: int, *words: str) -> None:
+    """Check the status of a command, and its answer in two forms."""
+    for output in ("table", "json"):
+        found, out, _ = called(*words, "-o", output)
+
+        assert found == status
+        assert (out == "") is (status == 2)
+        if out and output == "json":
+            jsonschema.validate(json.loads(out), schema(words[0]))
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("status", "words"), FILES)
 def test_the_exit_status_is_that_of_the_help_and_json_obeys_the_schema(
-    command: str, status: int, output: str, capsys: pytest.CaptureFixture[str]
+    called: Run, status: int, words: tuple[str, ...]
 ) -> None:
-    assert run_command([*FILES[command, status], "-o", output]) == status
+    check(called, status, *words)
 
-    out = capsys.readouterr().out
-    assert (out == "") is (status == 2)
-    if out and output == "json":
-        jsonschema.validate(json.loads(out), schema(command))
+
+@pytest.mark.parametrize(("command", "status"), LIVE)
+def test_of_a_live_cluster_too(
+    server: FakeApiServer, config: str, called: Run, command: str, status: int
+) -> None:
+    LIVE[command, status](server)
+
+    check(called, status, command, "--kubeconfig", config)

@@ -1,7 +1,6 @@
 """The text that `filter` prints: short for many nodes, of a given width, in pipes plain."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ ROOT = Path(__file__).parents[3]
 SCREEN_LINES = 40
 UNBROKEN = 60
 """The longest name in the example, with what stands before it."""
-
-
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
 
 def node(number: int) -> dict[str, Any]:
@@ -151,12 +144,6 @@ def test_wide_lines_are_not_broken_and_name_volumes() -> None:
     assert shown[0].startswith("pod default/pair: 1 of 11 nodes fit: node-c1; ")
     assert shown[0].endswith("excluded by kube-scheduler")
     assert "volume pvc-36782c16-b944-48dc-b070-7a9516eb2b4a" in shown[1]
-
-
-def test_pipes_get_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
-    run_command(["filter", "pair", "--cluster-file", str(ROOT / "examples" / "rich")])
-
-    assert "\x1b" not in capsys.readouterr().out
 
 
 def plain(line: str) -> str:

@@ -108,7 +108,7 @@ OFTEN = settings(
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("EXTENDER_", "KUBE"))]:
+    for name in [name for name in os.environ if name.startswith("KUBE")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 

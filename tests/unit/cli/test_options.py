@@ -20,13 +20,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.commands import commands, run_command
+from cli.commands import commands
 from cli.documents import parse_yaml
 from cli.options import Output, WideOutput, written_yaml
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.planning.steps import steps
+from tests.unit.cli.plans import ROOT, Run
 
-ROOT = Path(__file__).parents[3]
 GROUP: Any = typer.main.get_command(commands)
 NAMES = tuple(GROUP.commands)
 STEPS: Any = typer.main.get_command(steps)
@@ -51,8 +51,6 @@ ANSWERS = {
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
     monkeypatch.chdir(ROOT)
 
 
@@ -84,36 +82,26 @@ def test_what_some_readers_take_for_a_number_is_quoted() -> None:
 
 
 @pytest.mark.parametrize("command", ANSWERS)
-def test_each_answer_can_be_had_as_json_and_as_yaml(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = run_command([*ANSWERS[command], "-o", "json"])
-    as_json = json.loads(capsys.readouterr().out)
+def test_each_answer_can_be_had_as_json_and_as_yaml(command: str, called: Run) -> None:
+    status, as_json, _ = called(*ANSWERS[command], "-o", "json")
 
-    assert run_command([*ANSWERS[command], "-o", "yaml"]) == status
-    assert yaml.safe_load(capsys.readouterr().out) == as_json
+    found, as_yaml, _ = called(*ANSWERS[command], "-o", "yaml")
+
+    assert (found, yaml.safe_load(as_yaml)) == (status, json.loads(as_json))
 
 
 @pytest.mark.parametrize("command", ANSWERS)
-def test_quiet_leaves_out_what_is_on_stderr_and_nothing_else(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = run_command([*ANSWERS[command]])
-    aloud = capsys.readouterr()
+def test_quiet_leaves_out_what_is_on_stderr_and_nothing_else(command: str, called: Run) -> None:
+    status, out, err = called(*ANSWERS[command])
 
-    assert run_command([*ANSWERS[command], "-q"]) == status
-    assert capsys.readouterr() == (aloud.out, "")
+    assert called(*ANSWERS[command], "-q") == (status, out, "")
+    assert err.startswith("warning: ") or command != "filter"
 
 
-def test_there_are_warnings_to_leave_out(capsys: pytest.CaptureFixture[str]) -> None:
-    run_command([*ANSWERS["filter"]])
+def test_quiet_keeps_errors(called: Run) -> None:
+    status, _, err = called("filter", "nobody", *BUNDLE, "--quiet")
 
-    assert capsys.readouterr().err.startswith("warning: ")
-
-
-def test_quiet_keeps_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["filter", "nobody", *BUNDLE, "--quiet"]) == 2
-    assert capsys.readouterr().err.startswith("error: no file and no pod ")
+    assert (status, err.startswith("error: no file and no pod ")) == (2, True)
 
 
 def options_of(call: tuple[str, ...]) -> set[str]:
@@ -139,28 +127,27 @@ def test_the_forms_of_an_answer_are_the_same_for_all() -> None:
 
 @pytest.mark.parametrize("call", [*CALLS, ("plan",)])
 def test_the_help_fits_into_80_columns_and_nothing_is_cut(
-    call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, called: Run
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
-    assert run_command([*call, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert run_command([*call, "-h"]) == 0
+    status, text, _ = called(*call, "--help")
 
-    assert capsys.readouterr().out == text
+    assert (status, called(*call, "-h")) == (0, (0, text, ""))
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert "…" not in text
     assert [option for option in options_of(call) if option not in text] == []
 
 
+@pytest.mark.parametrize(("words", "status"), [(("-h",), 0), ((), 2)])
 def test_the_list_of_commands_is_not_cut(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, called: Run, words: tuple[str, ...], status: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
-    assert run_command(["-h"]) == 0
+    found, text, err = called(*words)
 
-    text = capsys.readouterr().out
+    assert (found, err) == (status, "")
     listed = text.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in listed] == [*NAMES]
     assert max(map(len, text.splitlines())) <= 80
@@ -312,10 +299,9 @@ def test_closed_streams_are_no_traceback(closed: str, status: int) -> None:
     )
 
 
-def test_a_closed_input_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_closed_input_is_an_error(monkeypatch: pytest.MonkeyPatch, called: Run) -> None:
     monkeypatch.setattr("sys.stdin", None)
 
-    assert run_command(["scheduler-config", "--distribution", "k3s", "--check", "-"]) == 2
-    assert capsys.readouterr().err == "error: the input is closed; name a file\n"
+    said = called("scheduler-config", "--distribution", "k3s", "--check", "-")
+
+    assert said == (2, "", "error: the input is closed; name a file\n")

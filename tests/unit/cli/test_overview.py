@@ -1,20 +1,14 @@
 """What `overview` shows: each disk, and the largest new volume of each StorageClass."""
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
-from cli.commands import run_command
 from cli.overview.figures import Overview, overview
-from cli.schema import schema
 from extender import Extender
 from extender.ahead.largest import ClassFigures, largest
 from extender.ahead.pieces import finish
@@ -26,6 +20,7 @@ from tests.builders import (
     TIB,
     ask,
     claim,
+    core_document,
     disk,
     hold,
     node,
@@ -34,16 +29,10 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.unit.cli.plans import ROOT, Run, write
 
-ROOT = Path(__file__).parents[3]
 RICH = ROOT / "examples" / "rich"
 PHYSICAL = setting("storage-minimal-available-percentage", "0")
-
-
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
 
 def figures(*records: AnyRecord) -> Overview:
@@ -157,24 +146,14 @@ def test_the_largest_fits_and_the_next_larger_does_not(
         assert fits(found.largest_bytes) == found.nodes
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = run_command(["overview", "--cluster-file", str(RICH), *arguments])
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
+@pytest.fixture
+def rich(called: Run) -> Run:
+    """Ask about the rich example."""
+    return lambda *arguments: called("overview", "--cluster-file", str(RICH), *arguments)
 
 
-def test_json_and_yaml_say_the_same_and_obey_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    _, as_json, _ = run(capsys, "-o", "json")
-    _, as_yaml, _ = run(capsys, "-o", "yaml")
-
-    found: dict[str, Any] = json.loads(as_json)
-    jsonschema.validate(found, schema("overview"))
-    assert found == yaml.safe_load(as_yaml)
-    assert len(found["nodes"]) == 10
-
-
-def test_nodes_are_sorted_by_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
-    _, printed, _ = run(capsys, "-o", "json", "--sort", "headroom")
+def test_nodes_are_sorted_by_a_figure(rich: Run) -> None:
+    _, printed, _ = rich("-o", "json", "--sort", "headroom")
 
     sums = [
         sum(d["headroom_bytes"] for d in node["disks"]) for node in json.loads(printed)["nodes"]
@@ -182,9 +161,9 @@ def test_nodes_are_sorted_by_a_figure(capsys: pytest.CaptureFixture[str]) -> Non
     assert sums == sorted(sums, reverse=True)
 
 
-def test_wide_has_more_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    _, narrow, _ = run(capsys)
-    _, wide, _ = run(capsys, "-o", "wide")
+def test_wide_has_more_columns(rich: Run) -> None:
+    _, narrow, _ = rich()
+    _, wide, _ = rich("-o", "wide")
 
     assert narrow.splitlines()[0].split() == [
         *("node", "disk", "scheduled", "limit", "written", "headroom", "held", "coming")
@@ -192,8 +171,8 @@ def test_wide_has_more_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert wide.splitlines()[0].split()[-5:] == ["reserved", "physical", "zone", "type", "tags"]
 
 
-def test_the_page_has_all_nodes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    status, _, _ = run(capsys, "--html", str(tmp_path / "now.html"))
+def test_the_page_has_all_nodes(rich: Run, tmp_path: Path) -> None:
+    status, _, _ = rich("--html", str(tmp_path / "now.html"))
 
     page = (tmp_path / "now.html").read_text(encoding="utf-8")
     assert status == 0
@@ -208,36 +187,21 @@ def test_the_page_has_all_nodes(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         (["--context", "other"], "--cluster-file names another cluster"),
     ],
 )
-def test_what_cannot_be_used_is_status_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
-) -> None:
-    status, printed, error = run(capsys, *arguments)
+def test_what_cannot_be_used_is_status_2(rich: Run, arguments: list[str], text: str) -> None:
+    status, printed, error = rich(*arguments)
 
     assert (status, printed) == (2, "")
     assert text in error
 
 
-def test_a_cluster_without_longhorn_is_status_2(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))
+@pytest.mark.parametrize("command", ["overview", "survey"])
+def test_a_cluster_without_longhorn_is_status_2(called: Run, tmp_path: Path, command: str) -> None:
+    path = write(tmp_path / "cluster.json", core_document("Node", "n"))
 
-    status = run_command(["overview", "--cluster-file", str(path)])
+    status, out, err = called(command, "--cluster-file", path)
 
-    assert status == 2
-    out, err = capsys.readouterr()
-    assert (out, "error: there is no Longhorn Node, so " in err) == ("", True)
-
-
-def test_help_fits_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-
-    run_command(["overview", "--help"])
-
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    assert (status, out) == (2, "")
+    assert "error: there is no Longhorn Node, so " in err
 
 
 def test_a_setting_that_cannot_be_read_is_told() -> None:

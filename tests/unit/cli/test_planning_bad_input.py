@@ -19,8 +19,6 @@ WAITING = "apiVersion: v1\nkind: Pod\nmetadata: {name: w}\nspec: %s\n"
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder with a workload, and without settings."""
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     Path("wiki.yaml").write_text(WIKI.read_text())
 

@@ -1,17 +1,13 @@
 """The command `plan` as a whole: what it prints, and with which status it ends."""
 
 import json
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import core_document, document, node_document, setting_documents
-from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run, write
+from tests.builders import core_document, node_document, setting_documents
+from tests.unit.cli.plans import EXAMPLES, ROOT, WIKI, Run, write
 
 GOAL = str(ROOT / "examples" / "goal2" / "cluster.yaml")
 RUNNING = str(EXAMPLES / "plans" / "running.yaml")
@@ -75,13 +71,6 @@ def test_a_scenario_scales(run: Run, tmp_path: Path) -> None:
     assert "default/queue-2 is deleted from node-6; default/data-queue-2 is deleted with" in out
 
 
-def test_a_packed_bundle_gives_the_same_plan(run: Run, tmp_path: Path) -> None:
-    packed = shutil.make_archive(str(tmp_path / "supportbundle"), "zip", BUNDLE)
-    assert zipfile.is_zipfile(packed)
-
-    assert run("lose", "node-4", files=packed)[:2] == run("lose", "node-4")[:2]
-
-
 def test_a_pod_without_claims_is_placed_by_all_else(run: Run, tmp_path: Path) -> None:
     pod = core_document("Pod", "bare", spec={"containers": [{"name": "a"}]})
 
@@ -89,15 +78,6 @@ def test_a_pod_without_claims_is_placed_by_all_else(run: Run, tmp_path: Path) ->
 
     assert status == 0
     assert "  placed   default/bare on node-" in out
-
-
-def test_a_step_for_what_is_there_already_moves_nothing(run: Run, tmp_path: Path) -> None:
-    scenario = tmp_path / "twice.yaml"
-    scenario.write_text("steps: [{cordon: node-1}, {cordon: node-1}]")
-
-    _, out, _ = run("run", str(scenario))
-
-    assert "2. cordon node-1\n  no pod and no replica moves\n" in out
 
 
 def test_a_pod_that_a_later_step_places_is_not_pending(run: Run, tmp_path: Path) -> None:
@@ -112,16 +92,6 @@ def test_a_pod_that_a_later_step_places_is_not_pending(run: Run, tmp_path: Path)
     assert status == 0
     assert out.startswith("all of it works: 4 pods placed")
     assert "  pending  default/wiki-3: 0 of 6 nodes\n" in out
-
-
-def test_what_the_files_lack_is_warned_of_and_not_refused(run: Run, tmp_path: Path) -> None:
-    cluster = write(tmp_path / "cluster.json", node_document("node-1"))
-
-    status, out, err = run("cordon", "node-1", files=cluster)
-
-    assert (status, out.splitlines()[0]) == (0, "all of it works: nothing moves")
-    assert "no pods, though every cluster has some" in err
-    assert "no nodes, though every cluster has some" in err
 
 
 @pytest.mark.parametrize("step", ["drain", "lose"])
@@ -208,10 +178,6 @@ def test_a_class_that_is_not_longhorns_has_no_capacity(run: Run, tmp_path: Path)
     assert "error: StorageClass fast is of disk.example, and where that has room is not" in err
 
 
-def test_the_same_seed_gives_the_same_plan(run: Run) -> None:
-    assert run("lose", "node-4", "--seed", "7") == run("lose", "node-4", "--seed", "7")
-
-
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, output: str) -> None:
     node: dict[str, Any] = node_document("node-1")
@@ -248,41 +214,3 @@ def test_programs_and_the_page_get_the_answer_and_the_caveats(
     assert (embedded["works"], embedded["summary"]) == (works, summary)
     assert embedded["notes"] == [*report["unplanned"], *report["notes"]]
     assert embedded["steps"] == report["steps"]
-
-
-def test_a_page_is_written(run: Run, tmp_path: Path) -> None:
-    page = tmp_path / "plan.html"
-
-    run("lose", "node-4", "--html", str(page))
-
-    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_a_warning_names_a_volume_without_a_claim(run: Run, tmp_path: Path) -> None:
-    volume = document("Volume", "old", spec={"size": "1073741824", "numberOfReplicas": 2})
-    objects = [node_document("node-1"), core_document("Node", "node-1"), volume]
-    cluster = write(tmp_path / "cluster.json", *objects, *setting_documents())
-
-    status, _, err = run("cordon", "node-1", files=cluster)
-
-    assert (status, "Traceback" in err) == (0, False)
-
-
-def test_lines_are_as_wide_as_a_terminal_and_plain_in_a_pipe(run: Run) -> None:
-    _, out, _ = run("capacity", WIKI)
-
-    assert "\x1b" not in out
-    assert max(map(len, out.splitlines())) <= 98
-
-
-def test_a_reader_that_has_gone_ends_it_quietly() -> None:
-    command = [sys.executable, "-m", "cli", "plan", "lose", "node-4", "--cluster-file", BUNDLE]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        err = process.stderr.read()
-
-    assert [line for line in err.splitlines() if not line.startswith("warning: ")] == []

@@ -1,18 +1,12 @@
 """What `survey` finds: a row for each rule, and what it leaves alone."""
 
-import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from cli.commands import run_command
-from cli.schema import schema
 from cli.survey.findings import Rule, Severity, Survey, survey
 from extender import Extender
 from longhorn import Locality, Unreadable, Volume, VolumeName
@@ -29,15 +23,9 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.unit.cli.plans import ROOT, Run
 
-ROOT = Path(__file__).parents[3]
 NODES = [node(f"node-{n}", disk(f"d{n}"), zone=zone) for n, zone in enumerate("aab", start=1)]
-
-
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
 
 def found(*records: AnyRecord | Unreadable, claims: dict[str, str] | None = None) -> Survey:
@@ -186,53 +174,15 @@ def test_codes_of_rules_are_unlike_each_other() -> None:
     assert len({rule.code for rule in Rule}) == len(Rule)
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = run_command(["survey", *arguments])
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
+def test_all_names_every_object(called: Run) -> None:
+    rich = ("survey", "--cluster-file", str(ROOT / "examples" / "rich"))
 
-
-@pytest.mark.parametrize(("example", "status"), [("bundle", 0), ("rich", 1)])
-def test_json_obeys_the_schema_and_the_status_says_whether_there_are_errors(
-    capsys: pytest.CaptureFixture[str], example: str, status: int
-) -> None:
-    got, printed, _ = run(capsys, "--cluster-file", str(ROOT / "examples" / example), "-o", "json")
-
-    jsonschema.validate(json.loads(printed), schema("survey"))
-    assert got == status
-
-
-def test_all_names_every_object(capsys: pytest.CaptureFixture[str]) -> None:
-    rich = ["--cluster-file", str(ROOT / "examples" / "rich")]
-
-    _, some, _ = run(capsys, *rich)
-    _, every, _ = run(capsys, *rich, "--all")
+    _, some, _ = called(*rich)
+    _, every, _ = called(*rich, "--all")
 
     assert "and 11 more" in some
     assert not re.search(r"and \d+ more", every)
     assert max(map(len, some.splitlines())) <= 98
-
-
-def test_without_longhorn_it_is_status_2(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))
-
-    status, printed, error = run(capsys, "--cluster-file", str(path))
-
-    assert (status, printed) == (2, "")
-    assert "error: there is no Longhorn Node" in error
-
-
-def test_help_fits_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-
-    _, printed, _ = run(capsys, "--help")
-
-    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_the_page_has_a_row_for_every_rule() -> None:

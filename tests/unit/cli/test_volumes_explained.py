@@ -1,7 +1,6 @@
 """`filter` of a claim or a volume: how it is, what it lacks, and why Longhorn places it nowhere."""
 
 import json
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,12 +28,6 @@ from tests.unit.cli.volumes import (
     volume,
     write,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("EXTENDER_")]:
-        monkeypatch.delenv(name)
 
 
 class Asked:

@@ -1,19 +1,13 @@
 """How priorities score nodes, by their names in a policy; those made from labels are included."""
 
-from typing import Any
-
 import pytest
 
-from extender import NodeTerm, Requirement
 from planner.priorities import PRIORITIES, label_preference, service_anti_affinity
 from planner.records import (
     PodTerm,
-    PreferredNodes,
     PreferredPods,
     Selector,
     Service,
-    Taint,
-    Toleration,
 )
 from tests.builders import GIB
 from tests.unit.planner.scheduling import cluster, labelled, node, pod, scores, service, web
@@ -169,25 +163,6 @@ def test_label_preference_prefers_nodes_with_or_without_a_label_whatever_its_val
     assert [*found.values()] == expected
 
 
-def test_taint_toleration_favours_nodes_with_fewer_unwanted_taints() -> None:
-    old, slow, hard = (
-        Taint(key, "", effect)
-        for key, effect in (
-            ("old", "PreferNoSchedule"),
-            ("slow", "PreferNoSchedule"),
-            ("hard", "NoSchedule"),
-        )
-    )
-    where = cluster(
-        [node("a", taints=(old, slow)), node("b", taints=(old,)), node("c", taints=(hard,))]
-    )
-    judge = PRIORITIES["TaintToleration"]
-
-    assert scores(judge, pod(), where) == {"a": 0, "b": 5, "c": 10}
-    tolerant = pod(tolerations=(Toleration(operator="Exists"),))
-    assert scores(judge, tolerant, where) == {"a": 10, "b": 10, "c": 10}
-
-
 def test_least_allocated_assumes_something_for_pods_that_ask_for_nothing() -> None:
     """kube-scheduler takes 0.1 cores and 200 MiB for them, so that they spread as well."""
     where = cluster(THREE[:2], *(pod(f"a-{i}", on="a") for i in range(10)))
@@ -215,115 +190,8 @@ def test_balanced_allocation_of_today_does_not_score_pods_that_ask_for_nothing()
     assert scores(PRIORITIES["BalancedAllocation"], pod(), cluster(THREE[:2])) == {"a": 0, "b": 0}
 
 
-HOSTS = [
-    node(name, labels={"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone})
-    for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))
-]
-
-
-def test_default_spread_favours_nodes_and_zones_with_fewer_pods_of_the_controller() -> None:
-    there = pod("db-0", on="a", owner=("StatefulSet", "db"))
-    where = cluster(HOSTS, there, pod("job", on="c", owner=("Job", "x")))
-
-    found = scores(PRIORITIES["PodTopologySpread"], pod("db-1", owner=("StatefulSet", "db")), where)
-
-    # costs: log(5) a pod of the node + 2, log(4) a pod of the zone + 4: a 9, b 7, c 6
-    assert found == {"a": 6.6, "b": 8.8, "c": 10}
-
-
-def test_default_spread_knows_the_pods_of_a_service() -> None:
-    where = cluster(HOSTS, web("there", on="a"), services=[service()])
-
-    found = scores(PRIORITIES["PodTopologySpread"], web("new"), where)
-
-    assert found == {"a": 6.6, "b": 8.8, "c": 10}
-
-
-@pytest.mark.parametrize("owner", [None, ("Job", "x")])
-def test_default_spread_does_not_score_pods_without_service_and_controller(
-    owner: tuple[str, str] | None,
-) -> None:
-    where = cluster(HOSTS, pod("there", on="a", owner=owner))
-
-    found = scores(PRIORITIES["PodTopologySpread"], pod(owner=owner), where)
-
-    assert found == {"a": 0, "b": 0, "c": 0}
-
-
-def test_default_spread_counts_no_pods_in_zones_that_the_pod_may_not_enter() -> None:
-    nodes = [
-        *HOSTS,
-        node("d", labels={**HOSTS[2].labels, "kubernetes.io/hostname": "d", "old": ""}),
-    ]
-    where = cluster(nodes, web("there", on="d"), services=[service()])
-    asked = web("new", node_selector={"topology.kubernetes.io/zone": "y", "old": "no"})
-
-    found = scores(PRIORITIES["PodTopologySpread"], asked, where)
-
-    assert found["a"] == found["b"] == found["c"] == 10
-
-
-def test_default_spread_is_the_same_on_nodes_without_labels() -> None:
-    where = cluster(THREE, web("there", on="a"), services=[service()])
-
-    assert {*scores(PRIORITIES["PodTopologySpread"], web("new"), where).values()} == {10}
-
-
-def test_node_affinity_favours_nodes_by_the_weights_of_what_they_meet() -> None:
-    nodes = labelled(a={"disk": "ssd", "zone": "x"}, b={"disk": "ssd"}, c={"zone": "x"}, d={})
-    asked = pod(
-        preferred_nodes=(
-            PreferredNodes(60, NodeTerm(labels=(Requirement(key="disk", operator="Exists"),))),
-            PreferredNodes(30, NodeTerm(labels=(Requirement(key="zone", operator="Exists"),))),
-            PreferredNodes(10, NodeTerm()),
-        )
-    )
-
-    assert scores(PRIORITIES["NodeAffinity"], asked, cluster(nodes)) == {
-        "a": 10,
-        "b": 6.6,
-        "c": 3.3,
-        "d": 0,
-    }
-
-
 def near(weight: int, app: str = "web", label: str = "rack") -> PreferredPods:
     return PreferredPods(weight, PodTerm(Selector(labels={"app": app}), label, ("default",)))
-
-
-@pytest.mark.parametrize(
-    ("weight", "expected"),
-    [
-        (10, {"a": 10, "b": 10, "c": 5, "d": 0, "e": 0}),
-        (-10, {"a": 0, "b": 0, "c": 5, "d": 10, "e": 10}),
-    ],
-)
-def test_inter_pod_affinity_favours_what_the_pod_prefers(
-    weight: int, expected: dict[str, int]
-) -> None:
-    where = cluster(RACKS, web("one", on="a"), web("two", on="b"), web("three", on="c"))
-
-    found = scores(PRIORITIES["InterPodAffinity"], pod(preferred_pods=(near(weight),)), where)
-
-    assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("rules", "expected"),
-    [
-        ({"preferred_pods": (near(3),)}, {"a": 10, "b": 10, "c": 0}),
-        ({"preferred_pods": (near(-3),)}, {"a": 0, "b": 0, "c": 10}),
-        ({"affinity": (near(1).term,)}, {"a": 10, "b": 10, "c": 0}),
-        ({"anti_affinity": (near(1).term,)}, {"a": 0, "b": 0, "c": 0}),
-        ({"preferred_pods": (near(3, app="other"),)}, {"a": 0, "b": 0, "c": 0}),
-    ],
-)
-def test_inter_pod_affinity_favours_what_pods_there_prefer(
-    rules: dict[str, Any], expected: dict[str, int]
-) -> None:
-    where = cluster(RACKS[:3], pod("there", on="a", **rules))
-
-    assert scores(PRIORITIES["InterPodAffinity"], web("new"), where) == expected
 
 
 def test_preferences_go_with_the_pod_that_has_them() -> None:
