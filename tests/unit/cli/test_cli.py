@@ -92,36 +92,6 @@ def error(capsys: pytest.CaptureFixture[str]) -> str:
     return captured.err.removeprefix("error: ").removesuffix("\n")
 
 
-def test_what_is_held_for_other_pods_counts_and_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A pod that is bound and waits for its volume has the room that Longhorn does not show yet."""
-    on_its_way = pod("first", "first")
-    on_its_way["metadata"]["uid"] = "first"
-    on_its_way["spec"]["nodeName"] = ROOMY
-    cluster = write(
-        tmp_path / "cluster.json",
-        node_document(ROOMY, disk_status={"storageMaximum": 100 * 2**30}),
-        *(make("first") for make in (claim, persistent_volume)),
-        volume("first", 80 * 2**30),
-        *(make("second") for make in (claim, persistent_volume)),
-        volume("second", 80 * 2**30),
-        {**on_its_way, "status": {"phase": "Pending"}},
-        pod("second", "second"),
-    )
-
-    status = filter_(cluster, "default/second", "-o", "json")
-
-    report = answer(capsys)
-    assert status == 1
-    assert report["rejected"] == {ROOMY: "its room is held for other pods that are being scheduled"}
-    assert report["nodes"][ROOMY]["holds"] == [
-        {"pod": "default/first", "state": "chosen", "volume_bytes": {"first": 80 * 2**30}}
-    ]
-    assert filter_(cluster, "default/second") == 1
-    assert "80.0 GiB more are held for pod default/first (chosen)" in capsys.readouterr().out
-
-
 def test_json_has_the_verdicts_and_the_numbers_behind_them(
     cluster: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -411,14 +381,6 @@ def test_the_console_script_is_the_program() -> None:
         ["node-4"],
         "",
     )
-
-
-def test_an_error_is_one_line_without_traceback() -> None:
-    ended = run(sys.executable, "-m", "cli", *QUAD, EXTENDER_PROT="1")
-
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: ")
-    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["closed-pipe", "full-device"])

@@ -31,13 +31,6 @@ def wishes(**spec: Any) -> Wishes:
     return found.wishes
 
 
-def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
-    required = {"nodeSelectorTerms": list(terms)}
-    return {
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    }
-
-
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
 
@@ -61,57 +54,6 @@ def test_cordon_taint_and_selector(
     found = exclusion(node(**fields), wishes(**asked))
 
     assert (found.code if found else None) == code
-
-
-@pytest.mark.parametrize(
-    ("toleration", "passes"),
-    [
-        ({"key": "team", "value": "a", "effect": "NoSchedule"}, True),
-        ({"key": "team", "value": "a"}, True),
-        ({"key": "team", "value": "b"}, False),
-        ({"key": "team", "operator": "Exists"}, True),
-        ({"key": "other", "operator": "Exists"}, False),
-        ({"operator": "Exists", "effect": "NoExecute"}, False),
-        ({"operator": "Exists"}, True),
-        ({"value": "a"}, False),
-    ],
-)
-def test_a_taint_is_tolerated_as_by_kubernetes(toleration: dict[str, Any], *, passes: bool) -> None:
-    found = exclusion(node(spec={"taints": [TAINT]}), wishes(tolerations=[toleration]))
-
-    assert (found is None) is passes
-
-
-@pytest.mark.parametrize(
-    ("term", "passes"),
-    [
-        (expression("zone", "In", "east", "west"), True),
-        (expression("zone", "In", "west"), False),
-        (expression("zone", "NotIn", "west"), True),
-        (expression("rack", "NotIn", "west"), True),
-        (expression("zone", "Exists"), True),
-        (expression("rack", "Exists"), False),
-        (expression("rack", "DoesNotExist"), True),
-        (expression("cores", "Gt", "4"), True),
-        (expression("cores", "Lt", "4"), False),
-        (expression("zone", "Gt", "4"), False),
-        (expression("zone", "Unknown", "east"), False),
-        ({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}, True),
-        ({}, False),
-    ],
-)
-def test_a_term_of_node_affinity_is_met_as_by_kubernetes(
-    term: dict[str, Any], *, passes: bool
-) -> None:
-    found = exclusion(node(**EAST), wishes(**affinity(term)))
-
-    assert (found is None) is passes
-
-
-def test_one_term_of_several_is_enough() -> None:
-    terms = affinity(expression("zone", "In", "west"), expression("zone", "In", "east"))
-
-    assert exclusion(node(**EAST), wishes(**terms)) is None
 
 
 def claimed(*objects: dict[str, Any], claim: dict[str, Any]) -> list[Limit]:

@@ -3,6 +3,8 @@
 The output must name the cause, the object and the remedy.
 """
 
+import json
+
 import pytest
 
 from app.config import RESOURCE
@@ -303,18 +305,17 @@ def test_room_held_for_another_pod(ask: Ask) -> None:
     other = pod("other", status={"phase": "Pending"})
     other["spec"]["nodeName"] = "node-1"
 
-    status, shown = ask(
-        host(),
-        node_document("node-1"),
-        other,
-        *bound_claim("other"),
-        volume("other", gib=80),
-        pod(),
-        claim(gib=30),
-        storage_class(),
-    )
+    documents = [
+        *(host(), node_document("node-1"), other, *bound_claim("other"), volume("other", gib=80)),
+        *(pod(), claim(gib=30), storage_class()),
+    ]
+    status, shown = ask(*documents)
+    _, report = ask(*documents, options=("-o", "json"))
 
     assert status == 1
+    assert json.loads(report)["nodes"]["node-1"]["holds"] == [
+        {"pod": "default/other", "state": "chosen", "volume_bytes": {"vol-other": 80 * GIB}}
+    ]
     assert not has_all(
         shown,
         "1 with room that is held for other pods",

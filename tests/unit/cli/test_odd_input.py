@@ -16,9 +16,12 @@ from msgspec import structs
 
 from app.settings import Settings
 from cli.commands import run_command
+from tests.builders import core_document, node_document, runner_documents, setting_documents
+from tests.unit.cli.plans import ROOT, write
 
-ROOT = Path(__file__).parents[3]
 BUNDLE = ("--cluster-file", str(ROOT / "examples" / "bundle"))
+SMALL = ("--cluster-file", "../small.json")
+"""What is read in a moment, for tests that ask thousands of times."""
 CLUSTER = (ROOT / "examples" / "goal2" / "cluster.yaml").read_bytes()
 URL = "http://10.96.0.95:9504"
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
@@ -85,16 +88,16 @@ USELESS = {
 SCHEDULER = ("scheduler-config", "--url", URL, "--distribution")
 READERS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "the cluster of filter": lambda file: ("filter", "--cluster-file", file),
-    "the pod of filter": lambda file: ("filter", file, *BUNDLE),
-    "more of filter": lambda file: ("filter", *BUNDLE, "--also", file),
+    "the pod of filter": lambda file: ("filter", file, *SMALL),
+    "more of filter": lambda file: ("filter", *SMALL, "--also", file),
     "the cluster of overview": lambda file: ("overview", "--cluster-file", file, "-o", "yaml"),
     "the cluster of survey": lambda file: ("survey", "--cluster-file", file, "-o", "json"),
     "the cluster of may-drain": lambda file: ("may-drain", "a", "--cluster-file", file),
     "the cluster of plan": lambda file: ("plan", "cordon", "a", "--cluster-file", file),
-    "a workload to place": lambda file: ("plan", "place", file, *BUNDLE),
-    "a workload to count": lambda file: ("plan", "capacity", file, *BUNDLE),
-    "a scenario": lambda file: ("plan", "run", file, *BUNDLE),
-    "a policy": lambda file: ("plan", "cordon", "node-1", "--policy", file, *BUNDLE),
+    "a workload to place": lambda file: ("plan", "place", file, *SMALL),
+    "a workload to count": lambda file: ("plan", "capacity", file, *SMALL),
+    "a scenario": lambda file: ("plan", "run", file, *SMALL),
+    "a policy": lambda file: ("plan", "cordon", "node-1", "--policy", file, *SMALL),
     "to check": lambda file: (*SCHEDULER, "kubeadm", "--check", file),
     "to merge": lambda file: (*SCHEDULER, "k3s", "--merge", file),
     "to remove": lambda file: (*SCHEDULER, "talos", "--remove", file),
@@ -110,7 +113,11 @@ OFTEN = settings(
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("KUBE")]:
         monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    there = [core_document("Node", "node-1"), node_document("node-1"), *setting_documents()]
+    pod = core_document("Pod", "web", spec={"containers": [{"name": "main"}]})
+    write(tmp_path / "small.json", *there, *runner_documents("node-1"), pod)
 
 
 Put = Callable[..., tuple[int, str, str]]
@@ -224,7 +231,7 @@ NAMED: dict[str, Callable[[str], tuple[str, ...]]] = {
 @example(named="a policy", name="x" * 10_000)
 @example(named="a page", name="x" * 10_000)
 def test_names_that_nothing_has_are_an_error(put: Put, named: str, name: str) -> None:
-    assert put(*NAMED[named](name), *BUNDLE)[:2] == (2, "")
+    assert put(*NAMED[named](name), *SMALL)[:2] == (2, "")
 
 
 @pytest.mark.parametrize(
@@ -235,9 +242,9 @@ def test_names_that_nothing_has_are_an_error(put: Put, named: str, name: str) ->
 @pytest.mark.parametrize("where", ["add-disk", "resize", "--reserved"])
 def test_sizes_that_are_none_are_an_error(put: Put, size: str, where: str) -> None:
     asked = {
-        "add-disk": ("add-disk", *BUNDLE, "--", "node-1/new", size),
-        "resize": ("resize", *BUNDLE, "--", "data-db-0", size),
-        "--reserved": ("add-disk", *BUNDLE, f"--reserved={size}", "node-1/new", "1Ti"),
+        "add-disk": ("add-disk", *SMALL, "--", "node-1/new", size),
+        "resize": ("resize", *SMALL, "--", "data-db-0", size),
+        "--reserved": ("add-disk", *SMALL, f"--reserved={size}", "node-1/new", "1Ti"),
     }
     if where == "--reserved" and size in ("0", "-0"):
         return
@@ -246,7 +253,7 @@ def test_sizes_that_are_none_are_an_error(put: Put, size: str, where: str) -> No
 
 @pytest.mark.parametrize("tag", ["", "\x1b[31m", "a\nb", "x" * 300])
 def test_tags_that_no_disk_has_are_an_error(put: Put, tag: str) -> None:
-    assert put("plan", "add-disk", "node-1/new", "1Ti", f"--tag={tag}", *BUNDLE)[:2] == (2, "")
+    assert put("plan", "add-disk", "node-1/new", "1Ti", f"--tag={tag}", *SMALL)[:2] == (2, "")
 
 
 @pytest.mark.parametrize(

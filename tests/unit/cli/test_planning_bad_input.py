@@ -52,28 +52,16 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("drain nod-1", "there is no node nod-1; did you mean node-1?"),
         ("drain zebra", "there is no node zebra; there are node-1, node-2, node-3, node-4, node-5"),
         ("drain node-1 node-1", "drain: a node is named twice; name it once"),
-        ("lose nod-1", "there is no node nod-1; did you mean node-1?"),
-        ("cordon nod-1", "there is no node nod-1; did you mean node-1?"),
-        ("uncordon nod-1", "there is no node nod-1; did you mean node-1?"),
         ("remove-disk node-1", "remove-disk: 'node-1' names no disk; give NODE/DISK"),
-        ("remove-disk node-2/sdd", "there is no disk of node node-2 called sdd; did you mean ssd?"),
-        ("remove-disk n/ssd", "there is no Longhorn Node n; there are node-1, "),
         ("add-disk node-1 1Ti", "add-disk: 'node-1' names no disk; give NODE/DISK"),
-        ("add-disk node-1/default 1Ti", "node node-1 has a disk default already; choose another "),
         ("add-disk node-1/x 0", "add-disk: 0 is no size; give one such as 100Gi"),
         ("add-disk node-1/x 9999Ei", "add-disk: 9999Ei is more than any disk has; give one such "),
         ("add-disk node-1/x 100GiB", "add-disk: '100GiB' is not a quantity such as 100Gi"),
-        ("add-disk node-1/x 1Ti --reserved 2Ti", "what is reserved on disk x is not less than "),
         ("add-disk node-1/x 1Ti --reserved -1", "add-disk: -1 is no size; give one such as 100Gi"),
         ("add-node node-7", "add-node: Missing option '--like'; see: plan add-node --help"),
-        ("add-node node-7 --like nod-1", "there is no node nod-1; did you mean node-1?"),
-        ("add-node node-6 --like node-1", "there is a node node-6 already; choose another name"),
         ("add-node Node_7 --like node-1", "add-node: 'Node_7' is no name of a node; use up to 253"),
         ("add-node n n --like node-1", "add-node: a node is named twice; name it once"),
-        ("resize data-db 90Gi", "there is no PersistentVolumeClaim default/data-db; did you mean "),
-        ("resize data-db-0 10Gi", "PersistentVolumeClaim default/data-db-0 has 40.0 GiB already; "),
         ("scale db", "scale: Missing argument 'N'; see: plan scale --help"),
-        ("scale db 5", "there is no StatefulSet or Deployment default/db: none is known at all; "),
         ("scale db many", "scale: Invalid value for 'N': 'many' is not a valid int"),
         ("scale db 200000", "scale: Invalid value for 'N': 200000 is not in the range 0<=x<="),
         ("scale a/b/c 1", "scale: 'a/b/c' names no workload; give NAMESPACE/NAME, or statefulset/"),
@@ -85,15 +73,10 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("set foo", "set: 'foo' sets nothing; give NAME=VALUE"),
         ("set =1", "set: '=1' sets nothing; give NAME=VALUE"),
         ("set a=1 a=2", "set: a is set twice; set it once"),
-        ("set storage-over-provisioning=1", "there is no setting that a plan depends on called "
-         "storage-over-provisioning; did you mean storage-over-provisioning-percentage?"),
-        ("set storage-over-provisioning-percentage=x", "Setting storage-over-provisioning-percent"
-         "age cannot be 'x'; give a number from 0 up"),
         ("capacity", "capacity: what is to fit is missing; give a FILE with a workload, or --size"),
         ("capacity wiki.yaml --size 1Gi", "capacity: a FILE and --size say both what is to fit; "),
         ("capacity wiki.yaml --class a", "capacity: --class and --volume-replicas go with --size"),
         ("capacity --size 5", "capacity: 5 is so many bytes, less than any volume has; is 5Gi "),
-        ("capacity --size 5Gi --class gone", "there is no StorageClass gone; "),
         ("capacity --size 5Gi --volume-replicas 21", "capacity: Invalid value for '--volume-re"),
         ("place wiki.yaml --size 5Gi", "place: No such option: --size"),
         ("place nothing.yaml", "nothing.yaml cannot be read: No such file or directory"),
@@ -132,27 +115,11 @@ def test_names_that_no_node_has_are_refused(refusal: Callable[..., str], name: s
     assert refusal("drain", name).startswith(expected)
 
 
-def test_what_a_terminal_would_obey_is_not_printed(refusal: Callable[..., str]) -> None:
-    assert refusal("drain", "node-1", "--policy", "a\x1b[31mb\nc").startswith(
-        "there is no policy a [31mb c; "
-    )
-
-
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "it.yaml holds no workload to place (it has no object); give a StatefulSet, "),
-        ("a: [", "it.yaml is not YAML: "),
-        ("a: 1", "it.yaml[0] has no apiVersion or no kind; correct it"),
-        ("just text", "it.yaml[0] "),
         (SERVICE, "it.yaml holds no workload to place (it has Service); give a StatefulSet, "),
-        (f"{POD % 'a'}---\n{POD % 'a'}", "it.yaml[1] is the second workload named default/a; "),
-        ("kind: Pod\nkind: Pod\n", "it.yaml is not YAML: key 'kind' is there twice; "),
         (WAITING % "{containers: 5}", "it.yaml[0]: correct Pod "),
-        (WIKI.read_text().replace("replicas: 3", "replicas: -3"), "it.yaml[0]: correct Stat"),
-        (WIKI.read_text().replace("replicas: 3", "replicas: many"), "it.yaml[0]: correct Stat"),
-        (WIKI.read_text().replace("25Gi", "0"), "it.yaml[0]: correct StatefulSet "),
-        (WIKI.read_text().replace("25Gi", "-1Gi"), "it.yaml[0]: correct StatefulSet "),
         (WIKI.read_text().replace("25Gi", "25GB"), "it.yaml[0]: correct StatefulSet "),
     ],
 )  # fmt: skip
@@ -160,13 +127,6 @@ def test_workload_files_are_refused(refusal: Callable[..., str], content: str, t
     Path("it.yaml").write_text(content)
 
     assert refusal("place", "it.yaml").startswith(text)
-
-
-def test_capacity_of_a_class_that_is_not_there(refusal: Callable[..., str]) -> None:
-    text = WIKI.read_text()
-    Path("it.yaml").write_text(text.replace("storageClassName: ", "storageClassName: x"))
-
-    assert refusal("capacity", "it.yaml").startswith("there is no StorageClass x")
 
 
 def test_capacity_is_of_one_workload(refusal: Callable[..., str]) -> None:
@@ -246,25 +206,11 @@ def test_too_many_steps_are_refused(refusal: Callable[..., str]) -> None:
     ("content", "text"),
     [
         ("{", " is not JSON: "),
-        ("[" * 100_000, " is not JSON: "),
-        ("[]", ": the policy: must be an object, not an empty list"),
-        ('{"kind": "Deployment", "version": "v1"}', ': kind: must be "Policy", not \'Deployment\''),
-        (('predicates', '{"name": "PodFitsPort"}'), ": predicates[0].name: there is no predicate "
-         "'PodFitsPort'; did you mean PodFitsPorts?"),
-        (("predicates", '{"name": "HostName"}, {"name": "HostName"}'), ": predicates[1].name: "),
-        (("predicates", '{"name": "X", "argument": {"labelsPresence": {"labels": "a"}}}'),
-         ": predicates[0].argument.labelsPresence.labels: must be a list of 1 to 100 labels, "),
-        (("priorities", '{"name": "EqualPriority", "weight": 0}'), ": priorities[0].weight: must "
-         "be a whole number from 1 to 1000000, not 0"),
-        (("priorities", '{"name": "EqualPriority"}'), ": priorities[0].weight: must be a whole "
-         "number from 1 to 1000000, and is missing"),
+        ('{"kind": "Policy", "version": "v1", "predicates": [{"name": "PodFitsPort"}]}',
+         ": predicates[0].name: there is no predicate 'PodFitsPort'; did you mean PodFitsPorts?"),
     ],
 )  # fmt: skip
-def test_policies_are_refused(
-    refusal: Callable[..., str], content: str | tuple[str, str], text: str
-) -> None:
-    if isinstance(content, tuple):
-        content = f'{{"kind": "Policy", "version": "v1", "{content[0]}": [{content[1]}]}}'
+def test_policies_are_refused(refusal: Callable[..., str], content: str, text: str) -> None:
     Path("policy.json").write_text(content)
 
     assert refusal("drain", "node-1", "--policy", "policy.json").startswith(f"policy.json{text}")

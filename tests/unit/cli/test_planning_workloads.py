@@ -285,21 +285,6 @@ def test_a_file_that_is_no_workload(path: Path, content: str, why: str) -> None:
             id="no-template",
         ),
         pytest.param(
-            [workload(replicas=-1)],
-            "[0]: correct Deployment default/db: spec.replicas is -1; use 0 or more",
-            id="negative",
-        ),
-        pytest.param(
-            [workload(), claim_document(resources={"requests": {"storage": "0"}})],
-            "[1]: correct PersistentVolumeClaim default/data: it asks for 0; ask for more than 0",
-            id="claim-of-size-0",
-        ),
-        pytest.param(
-            [workload() | {"apiVersion": "apps/v1beta2"}],
-            "[0]: correct Deployment default/db: apiVersion apps/v1beta2 is not supported, only",
-            id="old-version",
-        ),
-        pytest.param(
             [workload(), core_document("Service", spec={"selector": []})],
             "[1]: correct Service default/it: Expected `object | null`, got `array`",
             id="service",

@@ -1,9 +1,7 @@
 """The manifests are valid, hardened, stay in their namespace and agree with the code."""
 
-import tomllib
 from pathlib import Path
 
-import kubernetes_validate
 import pytest
 
 from app.config import PREFIX
@@ -14,7 +12,6 @@ from tests.unit.manifests.rendered import (
     FIXED,
     MANIFESTS,
     MONITORING,
-    ROOT,
     SECONDARY,
     TLS,
     Object,
@@ -40,21 +37,6 @@ CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
 
 def test_every_kustomization_is_known_to_these_tests() -> None:
     assert sorted([BASE, CERT_MANAGER, FIXED, MONITORING, SECONDARY, TLS]) == FOLDERS
-
-
-@pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_kubernetes_accepts_every_object(folder: str, version: str) -> None:
-    for obj in rendered(folder):
-        if not obj["apiVersion"].startswith(OF_OPERATORS):
-            kubernetes_validate.validate(obj, version, strict=True)
-
-
-def test_the_validator_refuses_unknown_fields() -> None:
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"slector": {}}}
-
-    with pytest.raises(kubernetes_validate.ValidationError, match="slector"):
-        kubernetes_validate.validate(service, OLDEST, strict=True)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -260,15 +242,6 @@ def test_live_settings_have_their_names_and_defaults() -> None:
         "scheduler-extender-pod-scheduling-timeout": "5",
         "scheduler-extender-node-reservation-timeout": "60",
     }
-
-
-@pytest.mark.parametrize("folder", [BASE, FIXED])
-def test_the_image_has_the_version_of_the_project(folder: str) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-    image = container_of(one(folder, "Deployment", NAME))["image"]
-
-    assert image == f"{NAME}:{project['version']}"
 
 
 @pytest.mark.parametrize("folder", [BASE, FIXED])
