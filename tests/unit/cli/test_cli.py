@@ -6,61 +6,37 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.commands import run_command
 from tests.builders import (
+    GIB,
     core_document,
-    document,
     node_document,
     runner_documents,
     setting_documents,
 )
+from tests.fakes import Object
+from tests.unit.cli.plans import EXAMPLES, ROOT, Run, write
+from tests.unit.cli.situations import bound_claim, pod, volume
 
-ROOT = Path(__file__).parents[3]
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
 QUAD = ("filter", "--cluster-file", "examples/goal2", "--pod", "default/quad")
 ROOMY, FULL = "node-1", "node-2"
 DOES_NOT_FIT = "no disk of the Longhorn node has room for a volume of 10 GiB"
 
 
-def pod(name: str, *claims: str) -> dict[str, Any]:
-    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
-    return core_document("Pod", name, spec={"volumes": volumes})
-
-
-def claim(name: str) -> dict[str, Any]:
-    return core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"})
-
-
-def persistent_volume(name: str) -> dict[str, Any]:
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
-    return core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi})
-
-
-def volume(name: str, size_bytes: int) -> dict[str, Any]:
-    return document("Volume", name, spec={"size": str(size_bytes), "dataLocality": "best-effort"})
-
-
-CLUSTER: list[dict[str, Any]] = [
+CLUSTER: list[Object] = [
     node_document(ROOMY),
-    node_document(FULL, disk_status={"storageMaximum": 2**30}),
+    node_document(FULL, disk_status={"storageMaximum": GIB}),
     core_document("Node", ROOMY),
     core_document("Node", FULL),
     *setting_documents(),
     *runner_documents(ROOMY, FULL),
-    claim("small"),
-    persistent_volume("small"),
-    volume("small", 10 * 2**30),
-    claim("large"),
-    persistent_volume("large"),
-    volume("large", 2**40),
-    pod("fits", "small"),
-    pod("too-large", "large"),
-    pod("lost", "gone"),
-    pod("free"),
+    *(*bound_claim("small"), volume("small", gib=10)),
+    *(*bound_claim("large"), volume("large", gib=1024)),
+    pod("fits", claims=["small"], asks=False),
+    pod("lost", claims=["gone"], asks=False),
 ]
 
 
@@ -69,35 +45,26 @@ def cluster(tmp_path: Path) -> str:
     return write(tmp_path / "cluster.json", *CLUSTER)
 
 
-def write(path: Path, *documents: object) -> str:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-    return str(path)
+@pytest.fixture
+def asked(called: Run) -> Run:
+    """Ask about a pod of a cluster."""
+    return lambda cluster, pod, *more: called(
+        "filter", "--cluster-file", cluster, "--pod", pod, *more
+    )
 
 
-def filter_(cluster: str, pod: str, *more: str) -> int:
-    return run_command(["filter", "--cluster-file", cluster, "--pod", pod, *more])
+def error(said: tuple[int, str, str]) -> str:
+    """Return the only line on stderr, without its beginning, of what ended with status 2."""
+    status, out, err = said
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("error: ").removesuffix("\n")
 
 
-def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return report
+def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster: str, asked: Run) -> None:
+    report = json.loads(asked(cluster, "default/fits", "-o", "json")[1])
 
-
-def error(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the only line on stderr, without its beginning."""
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("error: ").removesuffix("\n")
-
-
-def test_json_has_the_verdicts_and_the_numbers_behind_them(
-    cluster: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    filter_(cluster, "default/fits", "-o", "json")
-
-    report = answer(capsys)
     assert (report["accepted"], report["rejected"], report["error"]) == (
         [ROOMY],
         {FULL: DOES_NOT_FIT},
@@ -110,12 +77,12 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
                 "uuid": "uuid-disk-1",
                 "usable": True,
                 "why": "",
-                "limit_bytes": 2**30,
+                "limit_bytes": GIB,
                 "scheduled_bytes": 0,
-                "logical_headroom_bytes": 2**30,
-                "physical_headroom_bytes": 100 * 2**30 - 2**28 - 1,
+                "logical_headroom_bytes": GIB,
+                "physical_headroom_bytes": 100 * GIB - 2**28 - 1,
                 "taken_bytes": 0,
-                "available_bytes": 100 * 2**30,
+                "available_bytes": 100 * GIB,
                 "minimal_available_bytes": 2**28,
                 "counted_by": "node",
                 "contested_bytes": 0,
@@ -128,38 +95,33 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(
     }
     [score] = report["scores"].items()
     assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "robustness", "balance"})
-    assert report["nodes"][ROOMY]["assignment"] == {"small": "disk-1"}
-    assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * 2**30
+    assert report["nodes"][ROOMY]["assignment"] == {"vol-small": "disk-1"}
+    assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * GIB
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_an_unknown_claim_is_named_with_what_to_do(
-    cluster: str, capsys: pytest.CaptureFixture[str], output: str
-) -> None:
-    filter_(cluster, "default/lost", "-o", output)
+def test_an_unknown_claim_is_named_with_what_to_do(cluster: str, asked: Run, output: str) -> None:
+    _, out, err = asked(cluster, "default/lost", "-o", output)
 
     text = (
         f"PersistentVolumeClaim default/gone is not in {cluster}; create it, or if the cluster has "
         f"it: kubectl get --all-namespaces -o json persistentvolumeclaims > more.json, then add "
         f"--also more.json"
     )
-    captured = capsys.readouterr()
-    assert captured.err == f"error: {text}\n"
+    assert err == f"error: {text}\n"
     if output == "json":
-        report = json.loads(captured.out)
+        report = json.loads(out)
         assert (report["error"], report["error_code"]) == (text, "object_not_found")
         assert (report["accepted"], report["rejected"], report["nodes"]) == ([], {}, {})
     else:
-        assert text in " ".join(captured.out.split())
-        assert "-> Create it." in captured.out
+        assert text in " ".join(out.split())
+        assert "-> Create it." in out
 
 
-def test_the_table_names_every_node_with_its_verdict(
-    cluster: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    filter_(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,{ROOMY}")
+def test_the_table_names_every_node_with_its_verdict(cluster: str, asked: Run) -> None:
+    _, out, _ = asked(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,{ROOMY}")
 
-    head, *rest = capsys.readouterr().out.splitlines()
+    head, *rest = out.splitlines()
     assert head.startswith(f"pod default/fits: 1 of 2 nodes fit: {ROOMY}; 1 without room")
     verdicts = [line for line in rest if line.startswith("node-")]
     assert verdicts[0].startswith(f"{ROOMY}: accepted, score ")
@@ -173,33 +135,29 @@ def test_the_table_names_every_node_with_its_verdict(
     assert rest[-1] == "# scheduled  + what the pod would take  . logical headroom"
 
 
-def test_the_table_says_that_disks_decide_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    filter_(str(ROOT / "examples" / "rich"), "default/files", "--all")
+def test_the_table_says_that_disks_decide_nothing(asked: Run) -> None:
+    _, shown, _ = asked(str(EXAMPLES / "rich"), "default/files", "--all")
 
-    shown = capsys.readouterr().out
     assert "not judged: no volume must be on the pod's node" in shown
     assert "  ssd-1                      is not ready; NoDiskInfo: " in shown
 
 
-def test_the_table_has_each_claim_below_its_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    filter_(str(ROOT / "examples" / "goal2"), "default/quad", "--nodes", "node-4")
+def test_the_table_has_each_claim_below_its_disk(asked: Run) -> None:
+    _, out, _ = asked(str(EXAMPLES / "goal2"), "default/quad", "--nodes", "node-4")
 
-    table = capsys.readouterr().out.partition("node-4: accepted")[2].splitlines()[1:-1]
+    table = out.partition("node-4: accepted")[2].splitlines()[1:-1]
     words = [line.split()[0] for line in table]
     assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
     assert words[1::2] == ["quad-a", "quad-b", "quad-c", "quad-d"]
 
 
-def test_what_the_files_of_a_cluster_lack_is_a_warning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cluster = write(tmp_path / "cluster.json", pod("free"))
+def test_what_the_files_of_a_cluster_lack_is_a_warning(tmp_path: Path, asked: Run) -> None:
+    cluster = write(tmp_path / "cluster.json", core_document("Pod", "free"))
 
-    filter_(cluster, "default/free")
+    _, out, err = asked(cluster, "default/free")
 
-    captured = capsys.readouterr()
-    assert captured.out.startswith("pod default/free: not judged: no node is known\n")
-    lines = captured.err.splitlines()
+    assert out.startswith("pod default/free: not judged: no node is known\n")
+    lines = err.splitlines()
     assert [line.split(";")[0] for line in lines[:-1]] == [
         f"warning: {cluster}: no nodes.longhorn.io, though every cluster has some",
         f"warning: {cluster}: no nodes, though every cluster has some",
@@ -210,36 +168,28 @@ def test_what_the_files_of_a_cluster_lack_is_a_warning(
     assert lines[-1].startswith("warning: to add what is missing: kubectl get ")
 
 
-def test_what_is_missing_can_be_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_can_be_added(tmp_path: Path, asked: Run) -> None:
     """A pod of a namespace that a bundle lacks, and its claim, from two files."""
-    web = pod("web-0", "data")
+    web = pod("web-0", claims=["data"], asks=False)
     data = core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv-large"})
     for each in (web, data):
         each["metadata"]["namespace"] = "shop"
     bundle = tmp_path / "bundle" / "yamls" / "namespaced" / "default" / "all.yaml"
     bundle.parent.mkdir(parents=True)
     write(bundle, *CLUSTER)
-    more = [
-        "--also",
-        write(tmp_path / "pod.json", web),
-        "--also",
-        write(tmp_path / "claim.json", data),
-    ]
+    web_file, data_file = write(tmp_path / "pod.json", web), write(tmp_path / "claim.json", data)
+    question = (str(tmp_path / "bundle"), "shop/web-0")
 
-    alone = filter_(str(tmp_path / "bundle"), "shop/web-0")
-    refused = capsys.readouterr().err
-    status = filter_(str(tmp_path / "bundle"), "shop/web-0", *more, "-o", "json")
+    alone, _, refused = asked(*question)
+    status, out, err = asked(*question, "--also", web_file, "--also", data_file, "-o", "json")
 
-    captured = capsys.readouterr()
     assert (alone, "--also" in refused) == (2, True)
-    assert (status, captured.err) == (1, "")
-    assert json.loads(captured.out)["rejected"].keys() == {ROOMY, FULL}
+    assert (status, err) == (1, "")
+    assert json.loads(out)["rejected"].keys() == {ROOMY, FULL}
 
 
-def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
-    status = run_command(["--version"])
-
-    assert (status, capsys.readouterr().out) == (0, f"{version('longhorn-scheduler-extender')}\n")
+def test_the_version_is_that_of_the_distribution(called: Run) -> None:
+    assert called("--version") == (0, f"{version('longhorn-scheduler-extender')}\n", "")
 
 
 POD_WITH_ITS_CLAIMS = """
@@ -269,28 +219,25 @@ CLAIM_SPEC = (
 
 
 def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
-    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: str, tmp_path: Path, asked: Run
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
 
-    status = filter_(cluster, str(path), "-o", "json")
+    status, out, _ = asked(cluster, str(path), "-o", "json")
 
-    found = answer(capsys)
+    found = json.loads(out)
     shown = [(each["claim"], each["state"], each["size_bytes"]) for each in found["claims"]]
     assert shown == [("default/named", "new", 2**41), ("default/new-scratch", "new", 2**41)]
     assert (status, found["error"]) == (1, "")
 
 
-def test_a_problem_of_the_cluster_file_is_a_warning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path: Path, asked: Run) -> None:
     cluster = write(tmp_path / "cluster.json", *CLUSTER, {"kind": "Pod"})
 
-    status = filter_(cluster, "default/fits", "-o", "json")
+    status, out, err = asked(cluster, "default/fits", "-o", "json")
 
-    captured = capsys.readouterr()
-    assert (status, json.loads(captured.out)["accepted"], captured.err) == (
+    assert (status, json.loads(out)["accepted"], err) == (
         0,
         [ROOMY],
         f"warning: {cluster}[0].items[{len(CLUSTER)}] has no apiVersion or no kind\n",
@@ -325,16 +272,11 @@ def test_a_problem_of_the_cluster_file_is_a_warning(
     ],
 )
 def test_wrong_usage_is_an_error_of_one_line(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    text: str,
+    called: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
 ) -> None:
     monkeypatch.chdir(ROOT)
 
-    status = run_command(arguments)
-
-    assert (status, text in error(capsys)) == (2, True)
+    assert text in error(called(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -348,39 +290,22 @@ def test_wrong_usage_is_an_error_of_one_line(
     ],
 )
 def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
-    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, text: str
+    cluster: str, tmp_path: Path, asked: Run, content: str, text: str
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(content)
 
-    status = filter_(cluster, str(path))
+    shown = error(asked(cluster, str(path)))
 
-    shown = error(capsys)
-    assert (status, str(path) in shown, text in shown) == (2, True, True)
-
-
-def run(*command: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as a user does."""
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=20,
-        check=False,
-    )
+    assert str(path) in shown
+    assert text in shown
 
 
 def test_the_console_script_is_the_program() -> None:
-    ended = run(SCRIPT, *QUAD, "-o", "json")
+    command = [str(SCRIPT), *QUAD, "-o", "json"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert (ended.returncode, json.loads(ended.stdout)["accepted"], ended.stderr) == (
-        0,
-        ["node-4"],
-        "",
-    )
+    assert (json.loads(ended.stdout)["accepted"], ended.stderr) == (["node-4"], "")
 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["closed-pipe", "full-device"])
@@ -415,10 +340,10 @@ def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_clos
     ids=" ".join,
 )
 def test_a_pod_is_named_as_for_kubectl(
-    given: list[str], capsys: pytest.CaptureFixture[str]
+    given: list[str], called: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_command(list(QUAD)) == 0
-    expected = capsys.readouterr().out
+    monkeypatch.chdir(ROOT)
 
-    assert run_command([*QUAD[:3], *given]) == 0
-    assert capsys.readouterr().out == expected
+    status, out, _ = called(*QUAD[:3], *given)
+
+    assert (status, out.startswith("pod default/quad: 1 of 4 nodes fit: node-4")) == (0, True)
