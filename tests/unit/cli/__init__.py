@@ -1,0 +1,1 @@
+"""Tests of the commands: what they read, decide and print, in the process of the test."""

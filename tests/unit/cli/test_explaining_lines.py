@@ -1,23 +1,20 @@
 """The text that `filter` prints: short for many nodes, of a given width, in pipes plain."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.config import RESOURCE
 from app.settings import Settings
-from cli.commands import run_command
 from cli.explaining.explainer import Explainer
 from cli.explaining.lines import Form, lines
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from tests.builders import GIB, core_document, node_document
+from tests.unit.cli.plans import ROOT, Run, write
 from tests.unit.cli.situations import claim, pod, storage_class
 
-ROOT = Path(__file__).parents[3]
 SCREEN_LINES = 40
 UNBROKEN = 60
 """The longest name in the example, with what stands before it."""
@@ -49,43 +46,18 @@ def large(tmp_path: Path) -> str:
     """Write a cluster of 300 nodes; 28 of those without tag are cordoned."""
     names = [f"node-{number:03}" for number in range(300)]
     cordoned = {name for number, name in enumerate(names[:280]) if number % 10 == 0}
-    parameters = {"dataLocality": "best-effort", "numberOfReplicas": "1", "diskSelector": "ssd"}
-    container = {"resources": {"limits": {RESOURCE: "1"}}}
     items = [
         *(node(number) for number in range(300)),
         *(core_document("Node", n, spec={"unschedulable": n in cordoned}) for n in names),
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": "fast"},
-            "provisioner": "driver.longhorn.io",
-            "parameters": parameters,
-        },
-        core_document(
-            "PersistentVolumeClaim",
-            "web",
-            spec={"storageClassName": "fast", "resources": {"requests": {"storage": "100Gi"}}},
-        ),
-        core_document(
-            "Pod",
-            "web",
-            spec={
-                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "web"}}],
-                "containers": [container],
-            },
-        ),
+        *(storage_class(diskSelector="ssd"), claim(gib=100), pod()),
     ]
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(path)
+    return write(tmp_path / "cluster.json", *items)
 
 
-def test_of_300_nodes_the_first_screen_holds_the_answer(
-    large: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status = run_command(["filter", "web", "--cluster-file", large])
+def test_of_300_nodes_the_first_screen_holds_the_answer(large: str, called: Run) -> None:
+    status, out, _ = called("filter", "web", "--cluster-file", large)
 
-    shown = capsys.readouterr().out.splitlines()
+    shown = out.splitlines()
     assert status == 1
     assert " ".join(" ".join(shown[:2]).split()) == (
         "pod default/web: 0 of 300 nodes: 240 without room on one disk, 32 without a disk that has "
@@ -99,24 +71,12 @@ def test_of_300_nodes_the_first_screen_holds_the_answer(
     assert len(shown) <= SCREEN_LINES
 
 
-def test_all_nodes_are_shown_with_all_disks_if_asked_for(
-    large: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_command(["filter", "web", "--cluster-file", large, "--all"])
+def test_all_nodes_are_shown_with_all_disks_if_asked_for(large: str, called: Run) -> None:
+    _, first, _ = called("filter", "web", "--cluster-file", large)
+    _, every, _ = called("filter", "web", "--cluster-file", large, "--all")
 
-    shown = capsys.readouterr().out
-    assert shown.count("GiB, headroom") == 272 * 3
-    assert "more: --all" not in shown
-
-
-def test_what_takes_the_room_is_named_of_each_disk_that_is_shown(
-    large: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_command(["filter", "web", "--cluster-file", large])
-    first = capsys.readouterr().out
-    run_command(["filter", "web", "--cluster-file", large, "--all"])
-    every = capsys.readouterr().out
-
+    assert every.count("GiB, headroom") == 272 * 3
+    assert "more: --all" not in every
     assert first.count("most of it: replica r-1 ") == 3
     assert "most of it: replica r-2 " not in first
     assert [every.count(f"most of it: replica r-{disk} ") for disk in (1, 2, 3)] == [240] * 3
@@ -154,16 +114,14 @@ def plain(line: str) -> str:
     return line
 
 
-def test_bars_stand_below_their_node(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_bars_stand_below_their_node(called: Run, tmp_path: Path) -> None:
     used = {"storageScheduled": 95 * GIB, "scheduledReplica": {"r-1": 95 * GIB}}
     nodes = [node_document("free"), *(node_document(n, disk_status=used) for n in ("one", "two"))]
-    documents = [*nodes, pod(), claim(), storage_class()]
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+    path = write(tmp_path / "cluster.json", *nodes, pod(), claim(), storage_class())
 
-    run_command(["filter", "pod/web", "--cluster-file", str(path), "--all"])
+    _, out, _ = called("filter", "pod/web", "--cluster-file", path, "--all")
 
-    shown = capsys.readouterr().out.splitlines()
+    shown = out.splitlines()
     bars = [line for line in shown if line.lstrip().startswith("disk-1")]
     assert [len(line) - len(line.lstrip()) for line in bars] == [2, 4, 4]
     assert shown.index("  one") < shown.index(bars[1]) < shown.index("  two")

@@ -3,27 +3,28 @@
 import pytest
 import yaml
 
-from cli.commands import run_command
+from tests.unit.cli.plans import Run
 
 URL = "http://10.96.0.95:9504"
 CLASS = ("--storage-class", "fast")
 DISK = ("--template-node-disk", "350Gi")
 
 
-def run(*arguments: str) -> int:
-    return run_command(["scheduler-config", "--for", "cluster-autoscaler", *arguments])
+@pytest.fixture
+def scaler(called: Run) -> Run:
+    """Ask for what cluster-autoscaler needs."""
+    return lambda *arguments: called("scheduler-config", "--for", "cluster-autoscaler", *arguments)
 
 
-def test_the_configuration_ignores_the_resource_and_has_no_extender(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run() == 0
+def test_the_configuration_ignores_the_resource_and_has_no_extender(scaler: Run) -> None:
+    status, out, _ = scaler()
 
     fit = {
         "name": "NodeResourcesFit",
         "args": {"ignoredResources": ["longhorn.io/scheduler-extender"]},
     }
-    assert yaml.safe_load(capsys.readouterr().out) == {
+    assert status == 0
+    assert yaml.safe_load(out) == {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [fit]}],
@@ -31,14 +32,14 @@ def test_the_configuration_ignores_the_resource_and_has_no_extender(
 
 
 def test_new_nodes_of_a_group_have_their_disks_for_each_class(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, scaler: Run
 ) -> None:
     monkeypatch.setenv("EXTENDER_LONGHORN_NAMESPACE", "storage")
     group = ("--template-node-label", "example.com/pool=Big_1")
 
-    assert run(*CLASS, "--storage-class", "safe", *DISK, "--template-node-disk=1Ti", *group) == 0
+    _, out, _ = scaler(*CLASS, "--storage-class", "safe", *DISK, "--template-node-disk=1Ti", *group)
 
-    first, second = yaml.safe_load_all(capsys.readouterr().out)
+    first, second = yaml.safe_load_all(out)
     assert first == {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIStorageCapacity",
@@ -59,12 +60,10 @@ def test_new_nodes_of_a_group_have_their_disks_for_each_class(
     )
 
 
-def test_sizes_that_are_no_whole_gibibytes_keep_their_bytes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(*CLASS, "--template-node-disk", "500G") == 0
+def test_sizes_that_are_no_whole_gibibytes_keep_their_bytes(scaler: Run) -> None:
+    _, out, _ = scaler(*CLASS, "--template-node-disk", "500G")
 
-    assert yaml.safe_load(capsys.readouterr().out)["maximumVolumeSize"] == "500000000000"
+    assert yaml.safe_load(out)["maximumVolumeSize"] == "500000000000"
 
 
 @pytest.mark.parametrize(
@@ -90,12 +89,8 @@ def test_sizes_that_are_no_whole_gibibytes_keep_their_bytes(
         (("-o", "json"), "-o json is of no use with --for cluster-autoscaler"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_named(
-    arguments: tuple[str, ...], error: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 2
-
-    assert capsys.readouterr() == ("", f"error: {error}\n")
+def test_what_cannot_be_used_is_named(arguments: tuple[str, ...], error: str, scaler: Run) -> None:
+    assert scaler(*arguments) == (2, "", f"error: {error}\n")
 
 
 @pytest.mark.parametrize(
@@ -108,8 +103,6 @@ def test_what_cannot_be_used_is_named(
     ],
 )  # fmt: skip
 def test_kube_schedulers_options_are_as_before(
-    arguments: tuple[str, ...], error: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], error: str, called: Run
 ) -> None:
-    assert run_command(["scheduler-config", *arguments]) == 2
-
-    assert capsys.readouterr() == ("", f"error: {error}\n")
+    assert called("scheduler-config", *arguments) == (2, "", f"error: {error}\n")

@@ -1,0 +1,1 @@
+"""Tests of alerts and dashboard as they are written: names, texts, runbooks."""

@@ -1,1 +1,1 @@
-"""Tests of the planner."""
+"""Tests of plans in memory: by hand, at random under a judge, against kube-scheduler."""

@@ -16,7 +16,6 @@ from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
 from tests.unit.planner.plans import (
     budget,
     copies_of,
-    error_of,
     node_of,
     plan_of,
     running,
@@ -28,7 +27,6 @@ from tests.unit.planner.plans import (
 ALWAYS = setting("node-drain-policy", "always-allow")
 EVICT = setting("node-drain-policy", "block-for-eviction")
 EVICT_LAST = setting("node-drain-policy", "block-for-eviction-if-contains-last-replica")
-IF_STOPPED = setting("node-drain-policy", "allow-if-replica-is-stopped")
 NODE_1 = NodeName("node-1")
 
 
@@ -323,13 +321,6 @@ def test_uncordoning_ends_an_eviction() -> None:
     plan.take(AddNode(name="node-2", like="node-1"))
 
     assert copies_of(plan, "old") == ["node-1"]
-
-
-def test_an_unknown_node_changes_nothing() -> None:
-    plan = plan_of(*nodes_of("a"))
-
-    assert "did you mean node-1" in error_of(plan, drain("node-1", "nod-1"))
-    assert not plan.cluster.nodes[NODE_1].cordoned
 
 
 class TestBudgets:

@@ -8,7 +8,6 @@ from tests.builders import GIB, bound, disk, node, replica, setting, volume
 from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
 from tests.unit.planner.plans import (
     copies_of,
-    error_of,
     node_of,
     plan_of,
     running,
@@ -186,10 +185,3 @@ def test_a_pod_whose_claim_waited_for_the_lost_node_may_go_elsewhere() -> None:
 
     assert texts(plan.take(lose())) == []
     assert node_of(plan, "web") == "node-2"
-
-
-def test_an_unknown_node_changes_nothing() -> None:
-    plan = plan_of(*nodes_of("ab"))
-
-    assert "did you mean node-1" in error_of(plan, lose("node-2", "nod-1"))
-    assert len(plan.cluster.nodes) == 2

@@ -4,8 +4,10 @@ import pytest
 from msgspec import structs
 
 from longhorn import Condition, Locality, Node, NodeName
+from planner.plan import Step
 from planner.records import KubernetesNode, Taint
-from planner.steps.nodes import AddNode, Cordon
+from planner.steps.draining import Drain
+from planner.steps.nodes import AddNode, Cordon, LoseNode
 from planner.steps.settings import ChangeSetting
 from tests.builders import GIB, bound, disk, node, replica, setting, volume
 from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
@@ -199,13 +201,15 @@ def test_a_volume_made_before_its_pod_gets_replicas_on_the_new_node() -> None:
         (AddNode(name="node-2", like="node-1"), "there is a node node-2 already"),
         (AddNode(name="node-3", like="node-9"), "there is no node node-9"),
         (Cordon(nodes=("node-1", "node-9")), "there is no node node-9"),
+        (Drain(nodes=("node-1", "nod-1")), "did you mean node-1"),
+        (LoseNode(nodes=("node-2", "nod-1")), "did you mean node-1"),
     ],
 )
-def test_what_cannot_be_says_why_and_changes_nothing(step: AddNode | Cordon, text: str) -> None:
+def test_what_cannot_be_says_why_and_changes_nothing(step: Step, text: str) -> None:
     plan = plan_of(*nodes_of("ab"))
 
     assert text in error_of(plan, step)
-    assert not any(each.cordoned for each in plan.cluster.nodes.values())
+    assert [each.cordoned for each in plan.cluster.nodes.values()] == [False, False]
 
 
 def test_a_node_like_one_whose_disk_shows_no_size_is_refused() -> None:
