@@ -70,6 +70,8 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster: str, asked: 
         {FULL: DOES_NOT_FIT},
         "",
     )
+    assert report["reasons"].keys() == {FULL}
+    assert report["reasons"][FULL]["code"] == "insufficient_storage"
     assert report["nodes"][FULL] == {
         "disks": [
             {
@@ -277,6 +279,14 @@ def test_wrong_usage_is_an_error_of_one_line(
     monkeypatch.chdir(ROOT)
 
     assert text in error(called(*arguments))
+
+
+def test_a_setting_that_does_not_exist_is_an_error(
+    cluster: str, asked: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXTENDER_PROT", "1")
+
+    assert "EXTENDER_PROT" in error(asked(cluster, "default/fits"))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The command `may-drain` on files: what it prints, and with which status it ends."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -230,6 +231,22 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
 
     assert status == 1
     assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "may", "following"),
+    [
+        (("node-1",), "yes", None),
+        (("node-3", "node-4"), "not_yet", None),
+        (("--next", "node-2", "node-5", "node-1"), "yes", "node-5"),
+    ],
+)
+def test_programs_get_the_answer_and_the_next_node(
+    run: Run, arguments: tuple[str, ...], may: str, following: str | None
+) -> None:
+    found = json.loads(run(*arguments, "-o", "json")[1])
+
+    assert (found["may"], found["next"]) == (may, following)
 
 
 def test_a_node_without_longhorn_is_drained_by_kubernetes_rules_alone(

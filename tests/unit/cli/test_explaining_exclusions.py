@@ -56,6 +56,47 @@ def test_cordon_taint_and_selector(
     assert (found.code if found else None) == code
 
 
+@pytest.mark.parametrize(
+    ("toleration", "passes"),
+    [
+        ({"key": "team", "value": "a", "effect": "NoSchedule"}, True),
+        ({"key": "team", "value": "a"}, True),
+        ({"key": "team", "value": "b"}, False),
+        ({"key": "team", "operator": "Exists"}, True),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"operator": "Exists", "effect": "NoExecute"}, False),
+        ({"operator": "Exists"}, True),
+        ({"value": "a"}, False),
+    ],
+)
+def test_a_taint_is_tolerated_as_by_kubernetes(toleration: dict[str, Any], *, passes: bool) -> None:
+    found = exclusion(node(spec={"taints": [TAINT]}), wishes(tolerations=[toleration]))
+
+    assert (found is None) is passes
+
+
+@pytest.mark.parametrize(
+    ("term", "passes"),
+    [
+        (expression("cores", "Gt", "4"), True),
+        (expression("cores", "Lt", "4"), False),
+        (expression("zone", "Gt", "4"), False),
+        (expression("zone", "Unknown", "east"), False),
+        ({}, False),
+    ],
+)
+def test_a_term_of_node_affinity_is_met_as_by_kubernetes(
+    term: dict[str, Any], *, passes: bool
+) -> None:
+    """What kube-scheduler's answers about random pods do not show."""
+    required = {"nodeSelectorTerms": [term]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+
+    found = exclusion(node(**EAST), wishes(affinity={"nodeAffinity": affinity}))
+
+    assert (found is None) is passes
+
+
 def claimed(*objects: dict[str, Any], claim: dict[str, Any]) -> list[Limit]:
     """Return the limits of a pod with one claim, in a cluster of these objects."""
     pod = read(

@@ -154,18 +154,16 @@ def test_cordoned_node_and_new_volume(ask: Ask) -> None:
 
 
 def test_cordoned_node_with_the_only_replica(ask: Ask) -> None:
-    status, shown = ask(
-        host(unschedulable=True),
-        host("node-2"),
-        node_document("node-1"),
+    documents = [
+        *(host(unschedulable=True), node_document("node-1"), host("node-2")),
         node_document("node-2", disk_status=scheduled(95)),
-        pod(),
-        *bound_claim(),
-        volume(),
-        replica(),
-    )
+        *(pod(), *bound_claim(), volume(), replica()),
+    ]
+    status, shown = ask(*documents)
+    report = json.loads(ask(*documents, options=("-o", "json"))[1])
 
     assert status == 1
+    assert (report["excluded"].keys(), report["nodes"].keys()) == ({"node-1"}, {"node-2"})
     assert not has_all(
         shown,
         "0 of 2 nodes: 1 without room on one disk, 1 excluded by kube-scheduler",

@@ -77,6 +77,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("capacity wiki.yaml --size 1Gi", "capacity: a FILE and --size say both what is to fit; "),
         ("capacity wiki.yaml --class a", "capacity: --class and --volume-replicas go with --size"),
         ("capacity --size 5", "capacity: 5 is so many bytes, less than any volume has; is 5Gi "),
+        ("capacity --size 5Gi --class gone", "there is no StorageClass gone; "),
         ("capacity --size 5Gi --volume-replicas 21", "capacity: Invalid value for '--volume-re"),
         ("place wiki.yaml --size 5Gi", "place: No such option: --size"),
         ("place nothing.yaml", "nothing.yaml cannot be read: No such file or directory"),
@@ -206,6 +207,7 @@ def test_too_many_steps_are_refused(refusal: Callable[..., str]) -> None:
     ("content", "text"),
     [
         ("{", " is not JSON: "),
+        ("[" * 100_000, " is not JSON: "),
         ('{"kind": "Policy", "version": "v1", "predicates": [{"name": "PodFitsPort"}]}',
          ": predicates[0].name: there is no predicate 'PodFitsPort'; did you mean PodFitsPorts?"),
     ],

@@ -108,6 +108,7 @@ def test_without_any_pod_it_is_not_known_who_is_on_a_node(
         "it works as far as it can be planned: nothing moves",
     )
     assert "warning: not known: which pods are on the nodes, as no pod is known\n" in err
+    assert "no pods, though every cluster has some" in err
 
 
 def test_without_longhorns_nodes_it_is_not_known_what_fits(run: Run, tmp_path: Path) -> None:

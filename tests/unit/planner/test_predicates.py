@@ -288,6 +288,17 @@ def test_pod_affinity_wants_the_domain_of_a_selected_pod() -> None:
     assert found == {"c": NOT_NEAR, "d": NOT_NEAR}
 
 
+def test_pod_affinity_wants_pods_that_all_terms_select() -> None:
+    fast = PodTerm(Selector(labels={"fast": "yes"}), HOST, ("default",))
+    nodes = labelled(a={ZONE: "x", HOST: "a"}, b={ZONE: "x", HOST: "b"})
+    both = pod("both", on="b", labels={"app": "web", "fast": "yes"})
+    where = cluster(nodes, web("slow", on="a"), both)
+
+    found = refused(PREDICATES["InterPodAffinity"], pod(affinity=(NEAR_WEB, fast)), where)
+
+    assert found == {"a": NOT_NEAR}
+
+
 def test_pod_anti_affinity_leaves_the_domains_of_selected_pods() -> None:
     where = cluster(ZONES, web("there", on="a"), pod("other", on="c"))
 

@@ -190,6 +190,33 @@ def test_balanced_allocation_of_today_does_not_score_pods_that_ask_for_nothing()
     assert scores(PRIORITIES["BalancedAllocation"], pod(), cluster(THREE[:2])) == {"a": 0, "b": 0}
 
 
+HOSTS = [
+    node(name, labels={"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone})
+    for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))
+]
+
+
+def test_default_spread_favours_nodes_and_zones_with_fewer_pods_of_the_controller() -> None:
+    there = pod("db-0", on="a", owner=("StatefulSet", "db"))
+    where = cluster(HOSTS, there, pod("job", on="c", owner=("Job", "x")))
+
+    found = scores(PRIORITIES["PodTopologySpread"], pod("db-1", owner=("StatefulSet", "db")), where)
+
+    # costs: log(5) a pod of the node + 2, log(4) a pod of the zone + 4: a 9, b 7, c 6
+    assert found == {"a": 6.6, "b": 8.8, "c": 10}
+
+
+@pytest.mark.parametrize("owner", [None, ("Job", "x")])
+def test_default_spread_does_not_score_pods_without_service_and_controller(
+    owner: tuple[str, str] | None,
+) -> None:
+    where = cluster(HOSTS, pod("there", on="a", owner=owner))
+
+    found = scores(PRIORITIES["PodTopologySpread"], pod(owner=owner), where)
+
+    assert found == {"a": 0, "b": 0, "c": 0}
+
+
 def near(weight: int, app: str = "web", label: str = "rack") -> PreferredPods:
     return PreferredPods(weight, PodTerm(Selector(labels={"app": app}), label, ("default",)))
 
