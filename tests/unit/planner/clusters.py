@@ -1,5 +1,6 @@
 """Clusters in memory for these tests."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from longhorn import NodeName
@@ -20,6 +21,12 @@ def kubernetes_node(name: str, *, cores: int = 8, **fields: Any) -> KubernetesNo
 def cluster_of(*records: Any) -> Cluster:
     """Build a cluster of records; pods and Kubernetes nodes may be among them."""
     cluster = Cluster(GENEROUS)
+    fill(cluster, records)
+    return cluster
+
+
+def fill(cluster: Cluster, records: Iterable[Any]) -> None:
+    """Put such records into a cluster."""
     for record in records:
         match record:
             case KubernetesNode():
@@ -28,7 +35,6 @@ def cluster_of(*records: Any) -> Cluster:
                 cluster.put_pod(record)
             case _:
                 cluster.put(record)
-    return cluster
 
 
 def nodes_of(zones: str, *, size_bytes: int = 100 * GIB) -> list[Any]:

@@ -11,7 +11,7 @@ from longhorn import Disk, Locality, Node, Replica
 from planner.additions import Wanted
 from planner.cluster import Cluster
 from planner.plan import Step
-from planner.records import CPU, MEMORY, PODS, Budget, KubernetesNode, Pod, Selector, Wishes
+from planner.records import CPU, MEMORY, PODS, Budget, KubernetesNode, Selector, Wishes
 from planner.steps.disks import AddDisk, RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
@@ -29,7 +29,7 @@ from tests.builders import (
     storage_class,
     volume,
 )
-from tests.unit.planner.clusters import pod_with
+from tests.unit.planner.clusters import fill, pod_with
 
 _SWITCHES = (
     "replica-soft-anti-affinity",
@@ -97,14 +97,7 @@ def fill_cluster(cluster: Cluster, scenario: Scenario, order: Random | None = No
     records = [*scenario.records]
     if order is not None:
         order.shuffle(records)
-    for record in records:
-        match record:
-            case KubernetesNode():
-                cluster.put_node(record)
-            case Pod():
-                cluster.put_pod(record)
-            case _:
-                cluster.put(record)
+    fill(cluster, records)
     cluster.budgets += scenario.budgets
 
 
