@@ -1,5 +1,7 @@
 """The step `lose`: what survives a node that never comes back."""
 
+import pytest
+
 from longhorn import Locality
 from planner.picture import Kind
 from planner.steps.draining import Drain
@@ -84,17 +86,20 @@ def test_a_volume_that_was_lost_before_is_not_lost_again() -> None:
     assert plan.take(lose()).events == ()
 
 
-def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of() -> None:
+@pytest.mark.parametrize("with_claim", [True, False])
+def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of(*, with_claim: bool) -> None:
+    of = volume(replicas=2)
     plan = plan_of(
         *nodes_of("ab"),
-        *bound(volume(replicas=2)),
+        *(bound(of) if with_claim else [of]),
         *(replica(f"vol-r-{n}", on=f"node-{n}", disk=f"node-{n}-disk") for n in (1, 2)),
     )
 
     report = plan.take(lose())
 
     assert copies_of(plan, "vol") == ["node-2"]
-    assert warned(report) == ["volume_degraded Volume of default/vol"]
+    name = "Volume of default/vol" if with_claim else "Volume vol"
+    assert warned(report) == [f"volume_degraded {name}"]
 
 
 def test_pods_without_controller_are_lost_and_those_of_the_node_go_with_it() -> None:
