@@ -367,7 +367,7 @@ class Seen:
         outlook.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
         assert not outlook.is_behind
         found = sorted(outlook.anywhere.values(), key=by_certainty)
-        loads, forecast, _ = outlook.without("", (), utc, Work.unlimited())
+        loads, forecast, _ = outlook.without("", (), Work.unlimited())
         assert not forecast.is_cut_short
         self.coming = [
             Coming(
