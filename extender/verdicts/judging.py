@@ -165,6 +165,8 @@ def _has_room(situation: Situation, space: NodeSpace, step_limit: int) -> Verdic
             disks = outcome.assignment
             own = {} if in_the_way else {item.id: disks[item.id] for item in demand.items}
             return Verdict(rejection=in_the_way, assignment=own, steps=steps)
+        if not beside:
+            break
     if isinstance(outcome, Undecided):
         return Verdict(rejection=PackingUndecided(), steps=steps)
     return Verdict(rejection=shortage(demand, space, situation.view), steps=steps)
