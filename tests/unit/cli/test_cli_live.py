@@ -15,7 +15,7 @@ from tests.builders import (
     runner_documents,
     setting_documents,
 )
-from tests.fakes import Answer, FakeApiServer, Fault
+from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault
 from tests.unit.cli.live import kubeconfig, put
 from tests.unit.cli.plans import Run, write
 from tests.unit.cli.situations import bound_claim, pod
@@ -208,8 +208,12 @@ def test_no_kubeconfig_at_all_is_an_error_of_one_line(
     refused(called(*FILTER), "there is no kubeconfig ~/.kube/config; give one with ")
 
 
-@pytest.mark.usefixtures("server")
-def test_a_cluster_without_anything_is_an_error_and_a_table(config: str, called: Run) -> None:
+def test_a_cluster_without_anything_is_an_error_and_a_table(
+    server: FakeApiServer, config: str, called: Run
+) -> None:
+    server.remove_resource("longhorn.io", "volumes")
+    server.add_resource(DISK_SCHEDULES)
+
     status, out, err = called("doctor", "--kubeconfig", config)
 
     assert (status, err) == (1, "")
@@ -217,7 +221,8 @@ def test_a_cluster_without_anything_is_an_error_and_a_table(config: str, called:
     assert lines[1] == "ok       api-server       Kubernetes v1.36.2 answers"
     assert {line.split()[1] for line in lines[1:] if not line.startswith(" ")} == {*Check}
     assert max(len(line) for line in lines) <= 98
-    assert lines[0] == "6 ok, 2 warning, 5 error, 2 unknown"
+    assert "the API server does not know volumes.longhorn.io" in out
+    assert lines[0] == "6 ok, 2 warning, 6 error, 2 unknown"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def test_of_300_nodes_the_first_screen_holds_the_answer(large: str, called: Run)
     assert len(shown) <= SCREEN_LINES
 
 
-def test_all_nodes_are_shown_with_all_disks_if_asked_for(large: str, called: Run) -> None:
+def test_all_disks_and_what_takes_their_room_are_shown_if_asked_for(
+    large: str, called: Run
+) -> None:
     _, first, _ = called("filter", "web", "--cluster-file", large)
     _, every, _ = called("filter", "web", "--cluster-file", large, "--all")
 
