@@ -16,7 +16,7 @@ from benchmarks.clusters import Object, cluster
 from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
 from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer, over_http
-from tests.integration.instances import config_map, pod_object, service
+from tests.fakes.installed import config_map, instance_pod, service
 from tests.monitoring.instances import InstanceProcess
 
 SEED = 1
@@ -34,7 +34,7 @@ async def measure() -> None:
         server = FakeApiServer(Random(SEED))
         pods = [{"apiVersion": "v1", "kind": "Pod", **each} for each in (NORMAL, *PODS)]
         claimed = cluster(NODES, DISKS, pods, seed=SEED)["items"]
-        for each in (*claimed, service(), config_map(), pod_object(0)):
+        for each in (*claimed, service(), config_map(), instance_pod(0)):
             server.put(each)
         normal, *others = [server.put({**each, "metadata": _without_uid(each)}) for each in pods]
         files = Path(folder) / "normal.json", Path(folder) / "pods.json"

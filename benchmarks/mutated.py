@@ -23,7 +23,7 @@ import yaml
 from app.serving.names import NodeNames
 from app.serving.wire import decode_request
 from tests.fakes import FakeApiServer, over_http
-from tests.integration.instances import config_map, pod_object, service
+from tests.fakes.installed import config_map, instance_pod, service
 from tests.integration.pod_objects import claim_object, storage_class_object
 from tests.monitoring.instances import InstanceProcess
 from tests.mutations import STATUSES, VERBS, mutated, recorded
@@ -149,7 +149,7 @@ async def measure(requests: int, seed: int) -> None:
     with TemporaryDirectory() as name:
         folder, server = Path(name), FakeApiServer(Random(seed))
         cluster = yaml.safe_load_all(EXAMPLE.read_text())
-        for each in (*cluster, storage_class_object(), service(), config_map(), pod_object(0)):
+        for each in (*cluster, storage_class_object(), service(), config_map(), instance_pod(0)):
             server.put(each)
         bodies = {verb: recorded(verb) for verb in VERBS}
         for verb in ("filter", "prioritize", "preempt"):

@@ -16,7 +16,7 @@ from benchmarks.clusters import GIB, Object, node_name
 from benchmarks.templates import NAMESPACE
 from benchmarks.worst_cluster import COPIES, due_volumes
 from tests.fakes import FakeApiServer, over_http
-from tests.integration.instances import config_map, pod_object, service
+from tests.fakes.installed import config_map, instance_pod, service
 from tests.monitoring.instances import InstanceProcess
 
 MIB = 2**20
@@ -73,7 +73,7 @@ async def running(
 ) -> AsyncIterator[tuple[FakeApiServer, InstanceProcess]]:
     """Run an instance on a cluster with these objects until the end of the block."""
     server = FakeApiServer(Random(1))
-    for each in (*items, service(), config_map(), pod_object(0)):
+    for each in (*items, service(), config_map(), instance_pod(0)):
         server.put(each)
     with TemporaryDirectory() as folder:
         async with over_http(server) as api_port:

@@ -6,7 +6,6 @@ Each writes what its program would write, as far as the service's answers depend
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from uuid import NAMESPACE_URL, uuid5
 
 from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, REPLICAS, VOLUMES
 from app.kube.pods import WOKEN_AT
@@ -15,7 +14,8 @@ from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, PO
 from app.quantity import parse_bytes
 from cli.documents import load_documents
 from cli.kube.resources import KUBERNETES_NODES
-from examples.demo.api_server import ApiServer, Object
+from examples.demo.api_server import ApiServer
+from tests.fakes import Object
 
 _BY_KIND = {
     (each.group, each.kind): each
@@ -41,7 +41,6 @@ def another(objects: Iterable[Object], name: str, like: str) -> list[Object]:
     for each in objects:
         if like in each["metadata"]["name"]:
             copy: Object = json.loads(json.dumps(each).replace(like, name))
-            copy["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, f"{each['kind']}/{name}"))
             found.append(copy)
     return found
 
@@ -55,17 +54,15 @@ class Cluster:
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
-        self._paths: dict[str, None] = {}
-        """Of all objects that were put here and are still there."""
+        self._there: dict[tuple[Resource, str], None] = {}
+        """Kinds and names of all objects that were put here and are still there."""
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Put *objects* in place of all that is there."""
-        for path in [*self._paths]:
-            self._delete(path)
+        for there in [*self._there]:
+            self._delete(*there)
         for each in objects:
-            resource = _resource(each)
-            assert resource is not None
-            self._put(resource, each)
+            self._put(each)
 
     def pod(self, name: str) -> Object:
         """Return a pod of the default namespace."""
@@ -76,7 +73,7 @@ class Cluster:
         unbound = [claim for claim in self._claims(pod) if "volumeName" not in claim["spec"]]
         for claim in unbound:
             claim["metadata"].setdefault("annotations", {})[_SELECTED_NODE] = node
-            self._put(CLAIMS, claim)
+            self._put(claim)
         if not unbound:
             self._bind(pod, node)
 
@@ -89,10 +86,10 @@ class Cluster:
         for claim in claims:
             name = f"pvc-{claim['metadata']['uid']}"
             storage_class = self._get(STORAGE_CLASSES, claim["spec"]["storageClassName"])
-            self._put(VOLUMES, _volume(name, claim, storage_class["parameters"]))
-            self._put(PERSISTENT_VOLUMES, _persistent_volume(name, claim))
+            self._put(_volume(name, claim, storage_class["parameters"]))
+            self._put(_persistent_volume(name, claim))
             claim["spec"]["volumeName"] = name
-            self._put(CLAIMS, claim)
+            self._put(claim)
         self._bind(pod, claims[0]["metadata"]["annotations"][_SELECTED_NODE])
 
     def place(self, pod: str) -> None:
@@ -106,8 +103,8 @@ class Cluster:
             replica = _replica(volume, name, disk)
             disk["storageScheduled"] += size_bytes
             disk["scheduledReplica"][replica["metadata"]["name"]] = size_bytes
-            self._put(REPLICAS, replica)
-            self._put(NODES, node)
+            self._put(replica)
+            self._put(node)
 
     def delete(self, pod: str) -> None:
         """Play a user who deletes a pod and its claims, and Longhorn, which deletes the volumes."""
@@ -118,12 +115,12 @@ class Cluster:
             for disk in node["status"]["diskStatus"].values():
                 size_bytes = disk["scheduledReplica"].pop(_replica_name(volume), 0)
                 disk["storageScheduled"] -= size_bytes
-            self._delete(_path(CLAIMS, claim["metadata"]["name"]))
-            self._delete(_path(PERSISTENT_VOLUMES, volume))
-            self._delete(_path(VOLUMES, volume))
-            self._delete(_path(REPLICAS, _replica_name(volume)))
-            self._put(NODES, node)
-        self._delete(_path(PODS, pod))
+            self._delete(CLAIMS, claim["metadata"]["name"])
+            self._delete(PERSISTENT_VOLUMES, volume)
+            self._delete(VOLUMES, volume)
+            self._delete(REPLICAS, _replica_name(volume))
+            self._put(node)
+        self._delete(PODS, pod)
 
     def is_woken(self, pod: str) -> bool:
         """Whether the service has woken a pod that waits."""
@@ -132,7 +129,7 @@ class Cluster:
     def is_known(self, state: Object) -> bool:
         """Whether the service that shows *state* has heard of all that changed."""
         return all(
-            int(state["kinds"][each.name]["version"] or 0) >= self._api.version(_list_path(each))
+            int(state["kinds"][each.name]["version"] or 0) >= self._api.version(each)
             for each in (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES)
         )
 
@@ -143,36 +140,27 @@ class Cluster:
     def _bind(self, pod: str, node: str) -> None:
         bound = self.pod(pod)
         bound["spec"]["nodeName"] = node
-        self._put(PODS, bound)
+        self._put(bound)
 
     def _get(self, resource: Resource, name: str) -> Object:
-        found = self._api.get(_path(resource, name))
+        found = self._api.get(resource, name)
         assert found is not None, f"there is no {resource.kind} {name}"
         return found
 
-    def _put(self, resource: Resource, obj: Object) -> None:
-        path = _path(resource, obj["metadata"]["name"])
-        self._api.put(path, obj)
-        self._paths.setdefault(path)
+    def _put(self, obj: Object) -> None:
+        resource = _resource(obj)
+        assert resource is not None
+        self._api.put(obj)
+        self._there.setdefault((resource, obj["metadata"]["name"]))
 
-    def _delete(self, path: str) -> None:
-        self._api.delete(path)
-        del self._paths[path]
+    def _delete(self, resource: Resource, name: str) -> None:
+        self._api.delete(resource, name)
+        del self._there[resource, name]
 
 
 def _resource(obj: Object) -> Resource | None:
     """Return the kind of an object, None if the service does not read it."""
     return _BY_KIND.get((obj["apiVersion"].rpartition("/")[0], obj["kind"]))
-
-
-def _path(resource: Resource, name: str) -> str:
-    inside = resource.path("default") if resource.has_namespaces else _list_path(resource)
-    return f"{inside}/{name}"
-
-
-def _list_path(resource: Resource) -> str:
-    """Return where the service lists a kind."""
-    return resource.path("longhorn-system" if resource in LONGHORN_RESOURCES else "")
 
 
 def _room_bytes(disk: Object) -> int:

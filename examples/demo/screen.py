@@ -8,7 +8,7 @@ from textwrap import wrap
 
 import typer
 
-from examples.demo.api_server import Object
+from tests.fakes import Object
 
 WIDTH = 80
 _LEGEND = "# in use by Longhorn's figures   + held for pods by the service   . left"

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app.config import NAME
-from examples.demo.api_server import ApiServer, Object
+from examples.demo.api_server import ApiServer
+from tests.fakes import Object
+from tests.fakes.installed import config_map, instance_pod, kubeconfig, service
 
 _ROOT = Path(__file__).parents[2]
-_NAMESPACE = "longhorn-system"
 _POD = "extender-0"
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.005
@@ -108,11 +108,13 @@ def service_on(api: ApiServer) -> Iterator[Service]:
     Raises:
         SystemExit: It did not start, or ended with an error.
     """
-    _install(api)
+    for each in (service(), instance_pod(0)):
+        api.put(each)
+    _configure(api, _HOLD_SECONDS)
     with TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        kubeconfig.write_text(json.dumps(_kubeconfig(api.server_port)))
-        command = [sys.executable, "-m", "cli", "serve", "--kubeconfig", str(kubeconfig)]
+        file = Path(folder) / "kubeconfig"
+        file.write_text(json.dumps(kubeconfig(api.port, "demo")))
+        command = [sys.executable, "-m", "cli", "serve", "--kubeconfig", str(file)]
         with subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", "0"],
             cwd=_ROOT,
@@ -124,10 +126,10 @@ def service_on(api: ApiServer) -> Iterator[Service]:
             assert process.stdout is not None
             drain = threading.Thread(target=process.stdout.read)  # or the pipe fills
             try:
-                service = Service(_port(process.stdout), api)
+                running = Service(_port(process.stdout), api)
                 drain.start()
-                service.wait_until("it leads", lambda state: not state["instance"]["unavailable"])
-                yield service
+                running.wait_until("it leads", lambda state: not state["instance"]["unavailable"])
+                yield running
             finally:
                 process.terminate()
                 try:
@@ -150,54 +152,14 @@ def _port(log: Iterable[str]) -> int:
     raise SystemExit("the service did not start; the line above says why")
 
 
-def _install(api: ApiServer) -> None:
-    """Put what an installation has beside the process: its Service, pod and ConfigMap."""
-    api.put(
-        f"/api/v1/namespaces/{_NAMESPACE}/services/{NAME}",
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": NAME, "namespace": _NAMESPACE, "uid": "service"},
-            "spec": {"ipFamilies": ["IPv4"], "ports": [{"port": 9504, "protocol": "TCP"}]},
-        },
-    )
-    api.put(
-        f"/api/v1/namespaces/{_NAMESPACE}/pods/{_POD}",
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": _POD, "namespace": _NAMESPACE, "uid": "extender"},
-            "status": {"phase": "Running", "podIP": "127.0.0.1"},
-        },
-    )
-    _configure(api, _HOLD_SECONDS)
-
-
 def _configure(api: ApiServer, seconds: int) -> None:
     """Write the ConfigMap with the live settings: how long a hold stands at most."""
     api.put(
-        f"/api/v1/namespaces/{_NAMESPACE}/configmaps/{NAME}",
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": NAME, "namespace": _NAMESPACE},
-            "data": {
-                "scheduler-extender-pod-scheduling-timeout": str(seconds),
-                "scheduler-extender-node-reservation-timeout": str(seconds),
-            },
-        },
+        config_map(
+            scheduler_extender_pod_scheduling_timeout=str(seconds),
+            scheduler_extender_node_reservation_timeout=str(seconds),
+        )
     )
-
-
-def _kubeconfig(port: int) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "demo",
-        "clusters": [{"name": "demo", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "contexts": [{"name": "demo", "context": {"cluster": "demo", "user": "demo"}}],
-        "users": [{"name": "demo", "user": {}}],
-    }
 
 
 def _environ() -> dict[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from examples.demo.api_server import Object
 from examples.demo.players import Cluster
 from examples.demo.screen import (
     difference,
@@ -15,6 +14,7 @@ from examples.demo.screen import (
     table_head,
 )
 from examples.demo.service import Service
+from tests.fakes import Object
 
 
 class Asked(NamedTuple):

@@ -10,7 +10,8 @@ from cli.doctor.report import make_report, table_lines
 from tests.docs.consoles import agrees
 from tests.docs.pages import DOCS, blocks, code_in, tables
 from tests.fakes import Call, FaultKind
-from tests.integration.instances import NAMESPACE, VIRTUAL_TIME
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.test_doctor import OWN_REVIEWS, Cluster, answer
 
 PAGE = DOCS / "doctor.md"

@@ -17,7 +17,7 @@ from tests.fakes.faults import (
     WatchHang,
 )
 from tests.fakes.outages import Outage
-from tests.fakes.over_http import in_a_thread, over_http
+from tests.fakes.over_http import Served, in_a_thread, over_http
 from tests.fakes.resources import DISK_SCHEDULES, Object, Resource, custom_resource
 from tests.fakes.storage import Change
 
@@ -37,6 +37,7 @@ __all__ = [
     "Outage",
     "Refused",
     "Resource",
+    "Served",
     "WatchCut",
     "WatchEndsAtOnce",
     "WatchGarbage",

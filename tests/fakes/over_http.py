@@ -2,15 +2,34 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 from aiohttp import web
 
 from tests.fakes.api_server import FakeApiServer
+
+Result = TypeVar("Result")
+_SECONDS = 10.0
+"""Longer than a thread takes for anything here."""
+
+
+class Served(NamedTuple):
+    """A server that another thread runs."""
+
+    port: int
+    loop: asyncio.AbstractEventLoop
+
+    def do(self, act: Callable[[], Result]) -> Result:
+        """Have that thread do something with the server: it is not made for two at once."""
+
+        async def done() -> Result:
+            return act()
+
+        return asyncio.run_coroutine_threadsafe(done(), self.loop).result(_SECONDS)
 
 
 @asynccontextmanager
@@ -42,23 +61,23 @@ async def over_http(server: FakeApiServer) -> AsyncIterator[int]:
 
 
 @contextmanager
-def in_a_thread(server: FakeApiServer) -> Iterator[int]:
-    """Do the same for a test without a loop."""
-    begun = Future[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]]()
+def in_a_thread(server: FakeApiServer) -> Iterator[Served]:
+    """Do the same for who has no loop."""
+    begun = Future[tuple[Served, asyncio.Event]]()
 
     async def serve() -> None:
         over = asyncio.Event()
         async with over_http(server) as port:
-            begun.set_result((port, asyncio.get_running_loop(), over))
+            begun.set_result((Served(port, asyncio.get_running_loop()), over))
             await over.wait()
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
-    port, loop, over = begun.result(timeout=10)
+    served, over = begun.result(_SECONDS)
     try:
-        yield port
+        yield served
     finally:
-        loop.call_soon_threadsafe(over.set)
+        served.loop.call_soon_threadsafe(over.set)
         thread.join()
 
 

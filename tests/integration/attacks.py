@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from app.serving.arguments import MOST_NODES
 from tests.builders import GIB, node_document
 from tests.fakes import FakeApiServer, Object, over_http
-from tests.integration.instances import config_map, pod_object, service
+from tests.fakes.installed import config_map, instance_pod, service
 from tests.integration.pod_objects import claim_object, storage_class_object
 from tests.integration.pod_objects import pod_object as pod_of
 from tests.monitoring.instances import InstanceProcess
@@ -119,7 +119,7 @@ async def target(folder: Path, nodes: int, pods: int = 1) -> AsyncIterator[Targe
     )
     disk = {"storageMaximum": DISK_BYTES, "storageAvailable": DISK_BYTES}
     cluster = (node_document(name, disk_status=disk) for name in names)
-    for each in (service(), config_map(), pod_object(0), *storage, *cluster):
+    for each in (service(), config_map(), instance_pod(0), *storage, *cluster):
         server.put(each)
     waiting = {
         claim: [server.put(pod_of(f"{claim}-{number}", claim)) for number in range(pods)]

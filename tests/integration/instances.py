@@ -27,10 +27,10 @@ from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import Settings
 from tests.fakes import Call, FakeApiServer, Object
+from tests.fakes.installed import NAMESPACE, config_map, instance_pod, ipv4, ipv6, service
 from tests.integration.processes import Gate, Line, start_process
 from tests.integration.rbac import Rules, shipped
 
-NAMESPACE = "longhorn-system"
 _OF_EVERYBODY = ("authentication.k8s.io", "authorization.k8s.io")
 """Kubernetes lets every account ask who it is and what it may do."""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
@@ -268,7 +268,7 @@ class Processes:
         for obj in (*_documents("cluster.yaml"), service(), config_map()):
             self.server.put(obj)
         for number in range(pods):
-            self.server.put(pod_object(number))
+            self.server.put(instance_pod(number))
 
     async def __aenter__(self) -> Self:
         return self
@@ -433,52 +433,6 @@ def _client(app: FastAPI, address: str = CLIENT) -> httpx.AsyncClient:
 async def _holds(condition: Condition) -> bool:
     result = condition()
     return bool(await result if asyncio.iscoroutine(result) else result)
-
-
-def ipv4(number: int) -> str:
-    return f"10.42.0.{number + 1}"
-
-
-def ipv6(number: int) -> str:
-    return f"fd00::{number + 1:x}"
-
-
-def service(*families: str, **spec: Any) -> Object:
-    """Build the Service of the manifests, as the API server completes it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "type": "ClusterIP",
-            "ipFamilies": list(families) or ["IPv4"],
-            "ports": [{"name": "http", "port": 9504, "protocol": "TCP", "targetPort": 9504}],
-            **spec,
-        },
-    }
-
-
-def pod_object(number: int, *, addresses: tuple[str, ...] | None = None) -> Object:
-    """Build the pod of an instance."""
-    given = (ipv4(number), ipv6(number)) if addresses is None else addresses
-    status = {"podIP": given[0], "podIPs": [{"ip": each} for each in given]} if given else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"extender-{number}", "namespace": NAMESPACE},
-        "spec": {"nodeName": f"node-{number + 1}"},
-        "status": status,
-    }
-
-
-def config_map(**data: str) -> Object:
-    """Build our ConfigMap; underscores in the names of settings stand for hyphens."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "data": {key.replace("_", "-"): value for key, value in data.items()},
-    }
 
 
 def setting(name: str, value: str) -> Object:

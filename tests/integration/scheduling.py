@@ -14,7 +14,8 @@ import msgspec
 from extender import End
 from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
-from tests.integration.instances import CLIENT, NAMESPACE, Answer, Process, Processes
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import CLIENT, Answer, Process, Processes
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,

@@ -20,8 +20,8 @@ def test_it_leads_serves_its_health_and_gives_the_lease_back(tmp_path: Path) -> 
     server = api_server()
     server.add_resource(DISK_SCHEDULES)
     with (
-        in_a_thread(server) as port,
-        serving_cluster(tmp_path, port, "disk-schedule-controller") as live,
+        in_a_thread(server) as served,
+        serving_cluster(tmp_path, served.port, "disk-schedule-controller") as live,
     ):
         live.wait_for(lambda: any("lease.acquired" in line for line in [*live.log]))
         assert live.is_ready()

@@ -4,10 +4,12 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
+from app.config import NAME
 from examples.demo.__main__ import main
 from examples.demo.players import load
 from examples.demo.screen import WIDTH
@@ -54,6 +56,19 @@ def end_of(demo: subprocess.Popen[str]) -> str:
     errors = demo.stderr.read()
     demo.wait(END_SECONDS)
     return errors
+
+
+def test_it_needs_no_package_that_the_service_does_not() -> None:
+    """It plays the API server with the tests' own, and users have nothing else that tests need."""
+    locked = re.findall(r"^[\w.-]+", (ROOT / "requirements" / "runtime.txt").read_text(), re.M)
+    missing = [
+        module
+        for module, packages in packages_distributions().items()
+        if not {re.sub(r"[-_.]+", "-", each).lower() for each in packages} & {*locked, NAME}
+    ]
+    without = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); import examples.demo."
+
+    subprocess.run([sys.executable, "-c", f"{without}__main__", *missing], cwd=ROOT, check=True)
 
 
 def test_screens_fit(printed: str) -> None:

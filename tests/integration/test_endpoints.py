@@ -7,16 +7,8 @@ import pytest
 
 from app.config import NAME
 from tests.fakes import Object
-from tests.integration.instances import (
-    NAMESPACE,
-    SLICES,
-    VIRTUAL_TIME,
-    Processes,
-    ipv4,
-    ipv6,
-    pod_object,
-    service,
-)
+from tests.fakes.installed import NAMESPACE, instance_pod, ipv4, ipv6, service
+from tests.integration.instances import SLICES, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -114,12 +106,12 @@ async def test_what_others_noted_on_a_slice_stays() -> None:
 
 async def test_a_pod_without_an_address_is_published_once_it_has_one() -> None:
     async with Processes() as processes:
-        processes.server.put(pod_object(0, addresses=()))
+        processes.server.put(instance_pod(0, addresses=()))
         processes.start(0)
         await asyncio.sleep(20)
         assert processes.addresses() == []
 
-        processes.server.put(pod_object(0))
+        processes.server.put(instance_pod(0))
 
         await processes.until(processes.is_answered, within=RETRY_SECONDS)
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from extender import End
-from tests.integration.instances import NAMESPACE, VIRTUAL_TIME, setting
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import VIRTUAL_TIME, setting
 from tests.integration.scheduling import ONE, THREE, TWO, serving
 
 pytestmark = VIRTUAL_TIME

@@ -6,7 +6,8 @@ import pytest
 
 from app.kube.longhorn.resources import NODES, REPLICAS
 from tests.builders import GIB
-from tests.integration.instances import NAMESPACE, VIRTUAL_TIME
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME

@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from tests.fakes import Call, FakeApiServer, Object, in_a_thread
-from tests.integration.instances import NOT_KNOWING, filter_request, pod_object, service
+from tests.fakes.installed import instance_pod, service
+from tests.integration.instances import NOT_KNOWING, filter_request
 from tests.integration.server import PATIENCE_SECONDS, ROOT, Server
 
 STOP_SECONDS = 3.0
@@ -130,8 +131,8 @@ class Life(NamedTuple):
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     """Start a process, wait until it leads, ask it, and send SIGTERM."""
     with contextlib.ExitStack() as stack:
-        server = api_server(service(), pod_object(0))
-        port = stack.enter_context(in_a_thread(server))
+        server = api_server(service(), instance_pod(0))
+        port = stack.enter_context(in_a_thread(server)).port
         live = stack.enter_context(serving_cluster(tmp_path_factory.mktemp("life"), port))
         live.wait_for(live.is_ready)
         live.wait_for(live.is_published)
@@ -182,7 +183,7 @@ def test_its_log_does_not_tell_its_token(life: Life) -> None:
 
 def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
     with contextlib.ExitStack() as until_gone, contextlib.ExitStack() as stack:
-        port = until_gone.enter_context(in_a_thread(api_server(service(), pod_object(0))))
+        port = until_gone.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         live = stack.enter_context(serving_cluster(tmp_path, port))
         live.wait_for(live.is_published)
         until_gone.close()
@@ -193,9 +194,9 @@ def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
 
 
 def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path: Path) -> None:
-    with in_a_thread(api_server()) as nowhere:
+    with in_a_thread(api_server()) as closed:
         pass
-    with serving_cluster(tmp_path, nowhere) as live:
+    with serving_cluster(tmp_path, closed.port) as live:
         live.wait_for(lambda: b"cannot be reached" in live.server.call("GET", "/readyz")[1])
         unready = live.server.call("GET", "/readyz")
         healthy = live.server.call("GET", "/healthz")

@@ -2,11 +2,8 @@
 
 import asyncio
 
-from tests.integration.instances import (
-    VIRTUAL_TIME,
-    Processes,
-    config_map,
-)
+from tests.fakes.installed import config_map
+from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from app.config import NAME
 from tests.admission import admitted, new_pod, of_claim, review, with_resource
-from tests.integration.instances import NAMESPACE, VIRTUAL_TIME, Processes
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 

@@ -5,13 +5,8 @@ import json
 import pytest
 
 from extender import Balance
-from tests.integration.instances import (
-    NAMESPACE,
-    NODES,
-    NOT_THE_LEADER,
-    VIRTUAL_TIME,
-    Processes,
-)
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import NODES, NOT_THE_LEADER, VIRTUAL_TIME, Processes
 from tests.integration.scheduling import ONE, THREE, TWO, serving
 
 pytestmark = VIRTUAL_TIME

@@ -13,14 +13,8 @@ from app.settings import Settings
 from cli.doctor.inspection import inspect
 from cli.kube.snapshot import read_snapshot
 from tests.fakes import DISK_SCHEDULES, Call, Object
-from tests.integration.instances import (
-    NAMESPACE,
-    NODES,
-    SLICES,
-    VIRTUAL_TIME,
-    Processes,
-    filter_request,
-)
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import NODES, SLICES, VIRTUAL_TIME, Processes, filter_request
 from tests.integration.rbac import shipped
 
 pytestmark = VIRTUAL_TIME

@@ -13,7 +13,8 @@ from app.instance.calls import LAST_REQUEST_AT
 from benchmarks.strangers import KINDS
 from tests.fakes import Answer as Response
 from tests.fakes import Call, Delay, Fault
-from tests.integration.instances import NAMESPACE, NODES, VIRTUAL_TIME, filter_request
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import NODES, VIRTUAL_TIME, filter_request
 from tests.integration.scheduling import ONE, SCHEDULING_SECONDS, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from app.config import NAME
-from tests.integration.instances import LEASES, NAMESPACE, VIRTUAL_TIME, Processes
+from tests.fakes.installed import NAMESPACE
+from tests.integration.instances import LEASES, VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 

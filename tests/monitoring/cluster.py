@@ -10,8 +10,7 @@ from app.config import NAME
 from tests.admission import new_pod, of_claim, review
 from tests.builders import node_document, runner_documents
 from tests.fakes import FakeApiServer, Object
-from tests.integration.instances import NAMESPACE, config_map, service
-from tests.integration.instances import pod_object as instance_pod
+from tests.fakes.installed import NAMESPACE, config_map, instance_pod, service
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,

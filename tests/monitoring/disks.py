@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.builders import GIB, document, node_document
 from tests.fakes import Call, Delay, FakeApiServer, FaultKind, Object
-from tests.integration import instances as names
+from tests.fakes import installed as names
 from tests.monitoring.prometheus import Prometheus
 from tests.unit.app.disk_schedule.bench import KIND, PLURAL
 

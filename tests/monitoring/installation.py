@@ -20,7 +20,7 @@ import trustme
 from monitoring.rules import ALERTS, Alert
 from monitoring.series import CONTROLLER_JOB
 from tests.fakes import Call, FakeApiServer, over_http
-from tests.integration import instances as names
+from tests.fakes import installed as names
 from tests.integration.rbac import of_the_controller, shipped
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.disks import Disks

@@ -13,7 +13,7 @@ import yaml
 from monitoring.panels import INTERVAL, NAMESPACE, ROWS, Query
 from monitoring.rules import Alert, rule_groups
 from monitoring.series import CONTROLLER_JOB, JOB
-from tests.integration import instances as names
+from tests.fakes import installed as names
 from tests.ports import free_port
 
 PATIENCE_SECONDS = 20.0

@@ -14,7 +14,7 @@ import trustme
 from monitoring.panels import Query
 from monitoring.rules import ALERTS
 from tests.fakes import Call, FakeApiServer
-from tests.integration.instances import NAMESPACE
+from tests.fakes.installed import NAMESPACE
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
 from tests.monitoring.disks import Disks, lend, spoil
 from tests.monitoring.installation import installed, rights, write_certificate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.builders import bound, disk, hold, node, volume
 from tests.fakes import in_a_thread
-from tests.integration.instances import pod_object, service
+from tests.fakes.installed import instance_pod, service
 from tests.integration.test_live_process import api_server, serving_cluster
 from tests.page.browser import Tab, write
 from tests.unit.app.instance.test_picture import STANDBY, sources, text_of
@@ -62,7 +62,7 @@ async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(
     tab: Tab, tmp_path: Path
 ) -> None:
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(in_a_thread(api_server(service(), pod_object(0))))
+        port = stack.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         live = stack.enter_context(serving_cluster(tmp_path, port, EXTENDER_DEBUG="true"))
         live.wait_for(live.is_published)
         address = f"http://127.0.0.1:{live.server.port}/"

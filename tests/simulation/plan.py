@@ -11,7 +11,7 @@ from tests.actors.api import Object
 from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
 from tests.actors.longhorn.records import BEST_EFFORT, DISABLED, STRICT_LOCAL
 from tests.actors.scheduler import Choice, Configuration
-from tests.integration.instances import NAMESPACE
+from tests.fakes.installed import NAMESPACE
 
 GIB = 2**30
 SSD = "ssd"

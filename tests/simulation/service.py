@@ -10,8 +10,9 @@ import msgspec
 from tests.actors.api import Object
 from tests.actors.scheduler import Reply
 from tests.fakes import Call
+from tests.fakes.installed import ipv4, ipv6
 from tests.fakes.resources import SCHEDULER_RESOURCES
-from tests.integration.instances import NODES, Process, Processes, ipv4, ipv6
+from tests.integration.instances import NODES, Process, Processes
 
 EXAMPLE_KINDS = (
     "persistentvolumeclaims",

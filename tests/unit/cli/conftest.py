@@ -65,5 +65,5 @@ def server() -> FakeApiServer:
 @pytest.fixture
 def config(server: FakeApiServer, tmp_path: Path) -> Iterator[str]:
     """A kubeconfig that leads to it while the test runs."""
-    with in_a_thread(server) as port:
-        yield kubeconfig(tmp_path, port)
+    with in_a_thread(server) as served:
+        yield kubeconfig(tmp_path, served.port)
