@@ -23,9 +23,8 @@ from app.config import CONTROLLER_NAME
 from benchmarks.disk_cluster import Disk, DiskCluster
 from tests.actors.api import Api
 from tests.e2e.control_plane import ControlPlane, running
-from tests.e2e.pod_process import PodProcess
 from tests.e2e.users import ADMIN
-from tests.ports import free_ports
+from tests.pod_process import PodProcess
 
 SEED = 1
 ALONE = 300
@@ -69,18 +68,15 @@ class Controller:
 
     async def start(self) -> None:
         """Start it, or start it again after its end."""
-        if self._pod is not None:
-            self._pod.restart()
-            return
-        [port] = free_ports(1)
-        self._pod = PodProcess(
-            CONTROLLER_NAME,
-            ["disk-schedule-controller"],
-            port=port,
-            log=self._folder / "controller.log",
-            kubeconfig=self._kubeconfig,
-            settings={},
-        )
+        if self._pod is None:
+            self._pod = PodProcess(
+                CONTROLLER_NAME,
+                ["disk-schedule-controller"],
+                log=self._folder / "controller.log",
+                kubeconfig=self._kubeconfig,
+                settings={},
+            )
+        self._pod.start()
 
     async def stop(self) -> None:
         """End it, if it runs; it gives its lease back."""

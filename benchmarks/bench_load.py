@@ -17,7 +17,7 @@ from benchmarks.crowds import CROWDS, DISKS, NODES, PODS
 from benchmarks.prober import NORMAL
 from tests.fakes import FakeApiServer, over_http
 from tests.fakes.installed import config_map, instance_pod, service
-from tests.monitoring.instances import InstanceProcess
+from tests.pod_process import PodProcess, instance_process
 
 SEED = 1
 SECONDS = 20.0
@@ -41,7 +41,7 @@ async def measure() -> None:
         for file, content in zip(files, (normal, others), strict=True):
             file.write_text(json.dumps(content))
         async with over_http(server) as api_port:
-            instance = InstanceProcess(Path(folder), 0, api_port)
+            instance = instance_process(Path(folder), 0, api_port)
             instance.start()
             try:
                 await instance.is_up()
@@ -60,11 +60,11 @@ def _without_uid(pod: Object) -> Object:
 
 
 async def _row(
-    name: str, instance: InstanceProcess, crowd: str | None, files: tuple[Path, Path]
+    name: str, instance: PodProcess, crowd: str | None, files: tuple[Path, Path]
 ) -> None:
     """Measure while one crowd loads the service; *files* have the normal pod, and all others."""
     normal, others = files
-    _reset_peak(instance.pid)
+    _reset_peak(instance.process.pid)
     process = None
     if crowd is not None:
         process = await asyncio.create_subprocess_exec(
@@ -81,12 +81,12 @@ async def _row(
     print(
         f"{name:8}{len(latencies):9}{failed:8}{1e3 * percentiles[49]:9.1f}"
         f"{1e3 * percentiles[98]:9.1f}{1e3 * max(latencies):9.1f}"
-        f"{peak_bytes(instance.pid) // MIB:6}{terms:7}  {crowd_got}",
+        f"{peak_bytes(instance.process.pid) // MIB:6}{terms:7}  {crowd_got}",
         flush=True,
     )
 
 
-async def _ask(instance: InstanceProcess, pod: Path) -> tuple[list[float], int]:
+async def _ask(instance: PodProcess, pod: Path) -> tuple[list[float], int]:
     """Let a process ask again and again; return how long answers took, and how many failed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.prober", str(instance.port), str(SECONDS - 2)),

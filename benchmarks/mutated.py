@@ -25,8 +25,8 @@ from app.serving.wire import decode_request
 from tests.fakes import FakeApiServer, over_http
 from tests.fakes.installed import config_map, instance_pod, service
 from tests.integration.pod_objects import claim_object, storage_class_object
-from tests.monitoring.instances import InstanceProcess
 from tests.mutations import STATUSES, VERBS, mutated, recorded
+from tests.pod_process import PodProcess, instance_process
 from tests.ports import free_port
 
 REQUESTS, SEED = 1_000_000, 1
@@ -62,7 +62,7 @@ class Sender:
     """
 
     def __init__(
-        self, instance: InstanceProcess, bodies: dict[str, list[bytes]], left: int, random: Random
+        self, instance: PodProcess, bodies: dict[str, list[bytes]], left: int, random: Random
     ) -> None:
         self.seen: Counter[tuple[str, int]] = Counter()
         self.most_bytes = 0
@@ -128,7 +128,7 @@ class Sender:
 
     def line(self) -> None:
         """Print where it is."""
-        resident = resident_bytes(self._instance.pid)
+        resident = resident_bytes(self._instance.process.pid)
         self.most_bytes = max(self.most_bytes, resident)
         statuses = Counter[int]()
         for (_, status), count in self.seen.items():
@@ -155,17 +155,17 @@ async def measure(requests: int, seed: int) -> None:
         for verb in ("filter", "prioritize", "preempt"):
             bodies[verb] = [_known(each, server) for each in bodies[verb]]
         async with over_http(server) as api_port:
-            instance = InstanceProcess(folder, 0, api_port, **_settings(folder))
+            instance = instance_process(folder, 0, api_port, **_settings(folder))
             instance.start()
             try:
                 await instance.is_up()
                 await instance.leads()
                 await Sender(instance, bodies, WARM_UP, Random(f"warm-up {seed}")).run()
-                before, began = resident_bytes(instance.pid), time.monotonic()
+                before, began = resident_bytes(instance.process.pid), time.monotonic()
                 sender = Sender(instance, bodies, requests, Random(seed))
                 await sender.run()
                 await instance.leads()
-                after, took = resident_bytes(instance.pid), time.monotonic() - began
+                after, took = resident_bytes(instance.process.pid), time.monotonic() - began
             finally:
                 instance.kill()
     for (verb, status), count in sorted(sender.seen.items()):
@@ -182,11 +182,11 @@ def _settings(folder: Path) -> dict[str, str]:
     issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
     issued.private_key_pem.write_to_path(folder / "tls.key")
     return {
-        "EXTENDER_WEBHOOK_PORT": str(free_port()),
-        "EXTENDER_WEBHOOK_CERT_FILE": str(folder / "tls.crt"),
-        "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": str(folder / "tls.key"),
-        "EXTENDER_BODY_TIMEOUT_SECONDS": str(BODY_SECONDS),
-        "EXTENDER_LOG_LEVEL": "error",
+        "webhook_port": str(free_port()),
+        "webhook_cert_file": str(folder / "tls.crt"),
+        "webhook_private_key_file": str(folder / "tls.key"),
+        "body_timeout_seconds": str(BODY_SECONDS),
+        "log_level": "error",
     }
 
 

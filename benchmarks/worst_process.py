@@ -17,7 +17,7 @@ from benchmarks.templates import NAMESPACE
 from benchmarks.worst_cluster import COPIES, due_volumes
 from tests.fakes import FakeApiServer, over_http
 from tests.fakes.installed import config_map, instance_pod, service
-from tests.monitoring.instances import InstanceProcess
+from tests.pod_process import PodProcess, instance_process
 
 MIB = 2**20
 _YOUNG_SECONDS = 40.0
@@ -70,14 +70,14 @@ class Glances:
 @asynccontextmanager
 async def running(
     items: Iterable[Object], **settings: str
-) -> AsyncIterator[tuple[FakeApiServer, InstanceProcess]]:
+) -> AsyncIterator[tuple[FakeApiServer, PodProcess]]:
     """Run an instance on a cluster with these objects until the end of the block."""
     server = FakeApiServer(Random(1))
     for each in (*items, service(), config_map(), instance_pod(0)):
         server.put(each)
     with TemporaryDirectory() as folder:
         async with over_http(server) as api_port:
-            instance = InstanceProcess(Path(folder), 0, api_port, **settings)
+            instance = instance_process(Path(folder), 0, api_port, **settings)
             instance.start()
             try:
                 yield server, instance
@@ -86,7 +86,7 @@ async def running(
 
 
 @asynccontextmanager
-async def glancing(instance: InstanceProcess, nodes: int) -> AsyncIterator[Glances]:
+async def glancing(instance: PodProcess, nodes: int) -> AsyncIterator[Glances]:
     """Look at an instance meanwhile, with a process of its own."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "glances"
@@ -113,7 +113,7 @@ async def changing(server: FakeApiServer, nodes: int, due: Due) -> AsyncIterator
             each.cancel()
 
 
-async def event(instance: InstanceProcess, name: str, *, within_seconds: float) -> datetime | None:
+async def event(instance: PodProcess, name: str, *, within_seconds: float) -> datetime | None:
     """Wait until the instance has logged an event; return when it first did, None if not so."""
     until = asyncio.get_running_loop().time() + within_seconds
     while asyncio.get_running_loop().time() < until:
@@ -124,9 +124,9 @@ async def event(instance: InstanceProcess, name: str, *, within_seconds: float) 
     return None
 
 
-def memory_mib(instance: InstanceProcess) -> float:
+def memory_mib(instance: PodProcess) -> float:
     """Return what is resident of an instance."""
-    lines = Path(f"/proc/{instance.pid}/status").read_text().splitlines()
+    lines = Path(f"/proc/{instance.process.pid}/status").read_text().splitlines()
     [resident] = [line.split()[1] for line in lines if line.startswith("VmRSS")]
     return int(resident) / 1024
 
@@ -139,9 +139,9 @@ class Used(NamedTuple):
     """It could have run, and others did."""
 
 
-def used(instance: InstanceProcess) -> Used:
+def used(instance: PodProcess) -> Used:
     """Return what the main thread of an instance has had of the processor: its event loop."""
-    ran, waited, _ = Path(f"/proc/{instance.pid}/schedstat").read_text().split()
+    ran, waited, _ = Path(f"/proc/{instance.process.pid}/schedstat").read_text().split()
     return Used(int(ran) / 1e9, int(waited) / 1e9)
 
 

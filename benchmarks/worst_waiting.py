@@ -16,7 +16,7 @@ from benchmarks.worst_cluster import DISKS, SEED, waiting_pods
 from benchmarks.worst_lead import START_SECONDS
 from benchmarks.worst_process import Due, changing, event, memory_mib, running, used
 from tests.fakes import Change, FakeApiServer, Resource
-from tests.monitoring.instances import InstanceProcess
+from tests.pod_process import PodProcess
 
 NODES, PODS = 5_000, 1_000
 """Of the figures of memory."""
@@ -29,8 +29,8 @@ _WAITING_GIB, _FITS_GIB, _LARGE_GIB = 3_000, 1_200, 2_000
 there is for it in the end: also if all that is due comes there."""
 _SHARE_SECONDS = 10.0
 _LONG_LEASE = {
-    "EXTENDER_LEASE_DURATION_SECONDS": "300",
-    "EXTENDER_RENEW_DEADLINE_SECONDS": "250",
+    "lease_duration_seconds": "300",
+    "renew_deadline_seconds": "250",
 }
 """An instance that loses its lease forgets who waits. Whether it does is measured by itself."""
 
@@ -106,13 +106,13 @@ async def _waking(crowd: Crowd, limit_seconds: float) -> None:
     )
 
 
-async def _leads(instance: InstanceProcess) -> None:
+async def _leads(instance: PodProcess) -> None:
     known = await event(instance, "holds.known", within_seconds=START_SECONDS)
     assert known is not None, "nobody leads"
 
 
 async def _reject(
-    instance: InstanceProcess,
+    instance: PodProcess,
     pods: Iterable[Object],
     candidates: Callable[[], list[str]],
 ) -> None:
@@ -127,7 +127,7 @@ async def _reject(
             assert (answer["Error"], answer["NodeNames"]) == ("", []), answer
 
 
-async def _shares(instance: InstanceProcess) -> tuple[float, float]:
+async def _shares(instance: PodProcess) -> tuple[float, float]:
     """Return the share of the time that an instance runs while nobody asks, and runs or waits to.
 
     The second is the first where nobody else wants the cores.

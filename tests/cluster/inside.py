@@ -22,10 +22,10 @@ from tests.cluster.certificates import Certificates
 from tests.cluster.control_plane import PORT, NodesControlPlane
 from tests.cluster.node import Node, do, kube_proxy
 from tests.e2e.control_plane import SERVICE_RANGE
-from tests.e2e.processes import Process
 from tests.e2e.relay import Relay
 from tests.e2e.users import ADMIN, SCHEDULER
 from tests.e2e.waiting import until
+from tests.processes import Process
 
 KUBECONFIG = "kubeconfig"
 """Of an administrator; there as soon as all nodes are ready."""

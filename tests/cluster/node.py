@@ -24,7 +24,7 @@ from tests.cluster.certificates import Certificates
 from tests.cluster.images import PAUSE_IMAGE
 from tests.cluster.loading import link
 from tests.cluster.programs import CNI_PLUGINS, CSI_NODE
-from tests.e2e.processes import Process
+from tests.processes import Process
 
 CGROUPS = Path("/sys/fs/cgroup")
 _KUBELET_PORT = 10250

@@ -14,8 +14,8 @@ from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
 from tests.cluster.inside import KUBECONFIG, POWER_CUT, READY_SECONDS, SCHEDULER_CONFIG, Plan
 from tests.e2e.deployed import Administrator
-from tests.e2e.processes import Process
 from tests.e2e.waiting import until
+from tests.processes import Process
 
 Object = dict[str, Any]
 

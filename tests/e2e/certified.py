@@ -9,7 +9,7 @@ import yaml
 
 from tests.e2e.extender import Extender
 from tests.e2e.installation import MANIFESTS
-from tests.e2e.pod_process import Settings
+from tests.pod_process import Settings
 from tests.ports import free_ports
 
 SHIPPED = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text())

@@ -23,10 +23,10 @@ from kubernetes_asyncio.config import load_kube_config
 from tests.actors.api import Api, Object
 from tests.e2e.controlplane import programs
 from tests.e2e.installation import LONGHORN_PATHS, install
-from tests.e2e.processes import Process
 from tests.e2e.users import ADMIN, CONTROLLER, CONTROLLER_MANAGER, EXTENDER, SCHEDULER, Users
 from tests.e2e.waiting import until
 from tests.ports import free_ports
+from tests.processes import Process
 
 SERVICE_RANGE = "10.96.0.0/16"
 START_SECONDS = 90.0

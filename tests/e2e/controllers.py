@@ -8,10 +8,9 @@ from app.config import CONTROLLER_NAME
 from tests.actors.api import Api
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.installation import install_controller
-from tests.e2e.pod_process import PodProcess
 from tests.e2e.users import CONTROLLER
 from tests.e2e.waiting import until
-from tests.ports import free_ports
+from tests.pod_process import PodProcess
 
 START_SECONDS = 60.0
 _INSTANCES = 2
@@ -45,16 +44,16 @@ class Controllers:
         await install_controller(self._api, manage_objects=self._manage_objects)
         command = ["disk-schedule-controller"]
         command += ["--manage-objects"] if self._manage_objects else []
-        for number, port in enumerate(free_ports(_INSTANCES)):
+        for number in range(_INSTANCES):
             pod = f"{CONTROLLER_NAME}-{number}"
             instance = PodProcess(
                 pod,
                 command,
-                port=port,
                 log=self._folder / f"{pod}.log",
                 kubeconfig=self._control_plane.users.kubeconfig(CONTROLLER),
                 settings={},
             )
+            instance.start()
             self._instances.append(instance)
         for instance in self._instances:
             await until(instance.is_ready, within=START_SECONDS, what=instance.pod)
@@ -76,7 +75,7 @@ class Controllers:
         assert leader is not None
         self._conflicts_before += await _conflicts_of(leader)
         leader.process.kill()
-        leader.restart()
+        leader.start()
 
     async def leader(self) -> PodProcess | None:
         """Return the one that may write now."""

@@ -21,12 +21,12 @@ from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.histograms import Histogram, read_histogram
-from tests.e2e.pod_process import PODS_NODE, PodProcess, Settings
-from tests.e2e.processes import Process
 from tests.e2e.proxy import Endpoint
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
+from tests.pod_process import PODS_NODE, PodProcess, Settings
 from tests.ports import free_ports
+from tests.processes import Process
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
@@ -121,6 +121,7 @@ class Extender:
         for number, port in enumerate(free_ports(count)):
             settings = self._settings_of_instance()
             instance = InstanceProcess(number, port, self._folder, kubeconfig, settings)
+            instance.start()
             self.instances.append(instance)
             await self._make_pod(instance)
         endpoints = [Endpoint(each.address, each.port) for each in self.instances]

@@ -135,12 +135,13 @@ def answering(
         "webhook_scheduler_name": SECOND if way.second else "",
     }
     kubeconfig = control_plane.users.kubeconfig(EXTENDER)
-    process = InstanceProcess(_LONE_POD, port, folder, kubeconfig, settings).process
+    instance = InstanceProcess(_LONE_POD, port, folder, kubeconfig, settings)
+    instance.start()
     try:
         asyncio.run(until(lambda: _listens(webhook_port), within=_EFFECT_SECONDS))
         yield webhook_port, ca
     finally:
-        asyncio.run(process.stop())
+        asyncio.run(instance.process.stop())
 
 
 async def _listens(port: int) -> bool:

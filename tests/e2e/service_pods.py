@@ -21,9 +21,9 @@ from tests.actors.api import PODS, Api, Informer, Key, Kind, Object, key_of
 from tests.actors.controller import Controller
 from tests.actors.kubelet import is_bound
 from tests.actors.longhorn import NAMESPACE
-from tests.e2e.processes import Process
 from tests.e2e.proxy import Endpoint
 from tests.e2e.waiting import until
+from tests.processes import Process
 
 SERVICE_ACCOUNTS = Kind("v1", "serviceaccounts", "ServiceAccount")
 ROLLED_OUT_SECONDS = 90.0

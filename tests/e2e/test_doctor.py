@@ -360,7 +360,7 @@ async def leadership(world: World, doctor: Doctor) -> None:
     await world.api.delete(LEASES, OURS)
     await doctor.finds("lease-absent", "endpoints-absent", "unknown")
     for each in (first, second):
-        each.restart()
+        each.start()
     await until(world.extender.answers_now, within=60)
     await doctor.finds("never-called")
     await call(world, "called-again")

@@ -168,7 +168,7 @@ async def test_the_extender_is_down_and_only_its_own_pods_wait(
         await world.api.delete(kinds.PODS, kinds.Key("default", "other"))
         await until(lambda: world.seen.pod("other") is None, within=30)
         for instance in world.extender.instances:
-            instance.restart()
+            instance.start()
         await until(world.extender.answers_now, within=60)
         outcome = await scheduling.outcome(within=WITHIN_SECONDS)
 

@@ -15,7 +15,7 @@ from tests.e2e.conftest import MakeWorld
 from tests.e2e.report import Report
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
-from tests.integration.server import ROOT
+from tests.pod_process import ROOT
 
 SECONDS = 15
 PODS = 4

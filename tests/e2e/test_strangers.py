@@ -28,7 +28,7 @@ from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod, stateful_set
 from tests.e2e.world import World
-from tests.integration.server import ROOT
+from tests.pod_process import ROOT
 
 NODES = ["node-1", "node-2", "node-3", "node-4"]
 PODS = 16

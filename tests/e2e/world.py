@@ -36,7 +36,6 @@ from tests.e2e.controllers import Controllers
 from tests.e2e.extender import Extender
 from tests.e2e.installation import install_disk_schedules, remove_disk_schedules
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node, scheduler_configuration
-from tests.e2e.pod_process import Settings
 from tests.e2e.relay import Relay
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.seen import Seen
@@ -44,6 +43,7 @@ from tests.e2e.users import SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, STORAGE_CLASS
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
+from tests.pod_process import Settings
 
 WORLD_SECONDS = 180.0
 """To start and to end; an API server that does not answer is waited for without end otherwise."""

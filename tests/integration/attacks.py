@@ -22,7 +22,7 @@ from tests.fakes import FakeApiServer, Object, over_http
 from tests.fakes.installed import config_map, instance_pod, service
 from tests.integration.pod_objects import claim_object, storage_class_object
 from tests.integration.pod_objects import pod_object as pod_of
-from tests.monitoring.instances import InstanceProcess
+from tests.pod_process import PodProcess, instance_process
 
 MIB = 2**20
 PATIENCE_SECONDS = 60.0
@@ -43,7 +43,7 @@ class Target:
         pods: The pods as they are, by the claim that they have.
     """
 
-    def __init__(self, instance: InstanceProcess, nodes: list[str], pods: dict[str, list[Object]]):
+    def __init__(self, instance: PodProcess, nodes: list[str], pods: dict[str, list[Object]]):
         self.nodes = nodes
         self.pods = pods
         self._instance = instance
@@ -59,7 +59,7 @@ class Target:
         return self._status("VmHWM")
 
     def reset_peak(self) -> None:
-        Path(f"/proc/{self._instance.pid}/clear_refs").write_text("5")
+        Path(f"/proc/{self._instance.process.pid}/clear_refs").write_text("5")
 
     def send(self, sending: Sending) -> Counter[str]:
         """Send requests one after another; return what became of them."""
@@ -96,7 +96,7 @@ class Target:
         )
 
     def _status(self, key: str) -> int:
-        lines = Path(f"/proc/{self._instance.pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{self._instance.process.pid}/status").read_text().splitlines()
         [value] = [line.split()[1] for line in lines if line.startswith(key)]
         return int(value) * 1024
 
@@ -126,7 +126,7 @@ async def target(folder: Path, nodes: int, pods: int = 1) -> AsyncIterator[Targe
         for claim in (FITS, HUGE)
     }
     async with over_http(server) as api_port:
-        instance = InstanceProcess(folder, 0, api_port)
+        instance = instance_process(folder, 0, api_port)
         instance.start()
         try:
             await instance.leads()

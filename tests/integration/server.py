@@ -4,30 +4,50 @@ import contextlib
 import functools
 import http.client
 import json
-import os
+import signal
 import socket
-import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests.fakes.installed import kubeconfig
+from tests.pod_process import ROOT, clean_environ
+from tests.processes import Process
+
 PATIENCE_SECONDS = 10.0
 """Longer than anything here takes; what takes longer has gone wrong."""
+BEARER = "not-for-the-log"
+_PAUSE_SECONDS = 0.02
 
 
-class Server(NamedTuple):
-    """A process that has said that it listens."""
+class Server:
+    """A process that has said that it listens.
 
-    process: subprocess.Popen[str]
-    port: int
-    metrics_port: int
-    webhook_port: int = 0
-    """0 without a webhook."""
+    Attributes:
+        process: The process.
+        port: Where it answers kube-scheduler.
+        metrics_port: Where it answers the probes, and who reads metrics.
+        webhook_port: Where it answers the API server; 0 without a webhook.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.port = self.metrics_port = self.webhook_port = 0
+        self.wait_for(self._has_started)
+
+    def wait_for(self, is_so: Callable[[], object]) -> None:
+        """Wait for something, as long as the process lives and within reason."""
+        deadline, pause = time.monotonic() + PATIENCE_SECONDS, threading.Event()
+        while not is_so():
+            self.process.assert_running()
+            assert time.monotonic() < deadline, self.process.log.read_text()
+            pause.wait(_PAUSE_SECONDS)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
@@ -43,6 +63,9 @@ class Server(NamedTuple):
             connection.request(method, path, body)
             response = connection.getresponse()
             return response.status, response.read()
+
+    def is_ready(self) -> bool:
+        return self.call("GET", "/readyz", port=self.metrics_port)[0] == 200
 
     def filter(self, request: object) -> dict[str, Any]:
         """Send a filter request that is answered."""
@@ -60,12 +83,27 @@ class Server(NamedTuple):
         ]
         return float(value)
 
-    def end(self, signal_number: int, *, within_seconds: float) -> tuple[int, str]:
-        """Send a signal; return the exit status and what stands on stderr."""
-        self.process.send_signal(signal_number)
-        status = self.process.wait(within_seconds)
-        assert self.process.stderr is not None
-        return status, self.process.stderr.read()
+    def end(self, number: signal.Signals, *, within_seconds: float) -> tuple[int, list[str]]:
+        """Send a signal; return the exit status, and what was written besides events."""
+        self.process.terminate(number)
+        status = self.process.wait(within_seconds=within_seconds)
+        return status, [line for line in self.lines() if not line.startswith('{"')]
+
+    def lines(self) -> list[str]:
+        """Return the whole lines that it has written so far."""
+        return self.process.log.read_text().rpartition("\n")[0].splitlines()
+
+    def events(self, name: str = "") -> list[dict[str, Any]]:
+        """Return the events that it has logged so far, all or those of a name."""
+        events = [json.loads(line) for line in self.lines() if line.startswith('{"')]
+        return [each for each in events if name in ("", each["event"])]
+
+    def _has_started(self) -> bool:
+        for event in self.events("serve.started"):
+            self.port = int(event["port"])
+            self.metrics_port = int(event.get("metrics_port", self.port))
+            self.webhook_port = int(event.get("webhook_port", 0))
+        return self.port > 0
 
 
 def command(example: str, *more: str) -> list[str]:
@@ -79,38 +117,32 @@ def command(example: str, *more: str) -> list[str]:
 @contextlib.contextmanager
 def serving(example: str, **environ: str) -> Iterator[Server]:
     """Run the server on an embedded cluster and a port of its choice."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("EXTENDER_")}
-    with subprocess.Popen(
-        command(example, "--port", "0"),
-        cwd=ROOT,
-        env={**clean, **environ},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        guard = threading.Timer(300, process.kill)
-        guard.start()
+    with _running(command(example, "--port", "0"), environ) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving_cluster(
+    folder: Path, port: int, name: str = "serve", **environ: str
+) -> Iterator[Server]:
+    """Run a command that serves on the API server at *port*."""
+    file = folder / "kubeconfig"
+    file.write_text(yaml.safe_dump(kubeconfig(port, BEARER)))
+    ours = [sys.executable, "-m", "cli", name, "--kubeconfig", str(file)]
+    pod = {"EXTENDER_POD_NAME": "extender-0", "EXTENDER_NODE_NAME": "node-1"}
+    with _running([*ours, "--host", "127.0.0.1", "--port", "0"], pod | environ) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _running(ours: Sequence[str], environ: dict[str, str]) -> Iterator[Server]:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        process = Process("the server", ours, log, clean_environ() | environ, ROOT)
         try:
-            assert process.stdout is not None
-            started = _started(process.stdout)
-            drain = threading.Thread(target=lambda log: [*log], args=(process.stdout,))
-            drain.start()
-            port = int(started["port"])
-            metrics_port = int(started.get("metrics_port", port))
-            yield Server(process, port, metrics_port, int(started.get("webhook_port", 0)))
+            yield Server(process)
         finally:
-            guard.cancel()
             process.kill()
-            process.wait()
-        drain.join()
-
-
-def _started(log: Iterable[str]) -> dict[str, Any]:
-    for line in log:
-        event: dict[str, Any] = json.loads(line)
-        if event["event"] == "serve.started":
-            return event
-    raise AssertionError("the server ended before it listened")
 
 
 def receive_all(connection: socket.socket) -> bytes:

@@ -2,94 +2,23 @@
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-import yaml
 
-from tests.fakes import Call, FakeApiServer, Object, in_a_thread
+from app.config import CONTROLLER_NAME
+from cli.commands import run_command
+from tests.fakes import DISK_SCHEDULES, Call, FakeApiServer, Object, in_a_thread
 from tests.fakes.installed import instance_pod, service
 from tests.integration.instances import NOT_KNOWING, filter_request
-from tests.integration.server import PATIENCE_SECONDS, ROOT, Server
+from tests.integration.server import BEARER, serving_cluster
 
 STOP_SECONDS = 3.0
-BEARER = "not-for-the-log"
 _WRITES = ("create", "update", "patch")
-
-
-class LiveServer(NamedTuple):
-    """A process, and what it has written to stdout so far."""
-
-    server: Server
-    log: list[str]
-
-    def wait_for(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, self.log
-            assert self.server.process.poll() is None, self.log
-            threading.Event().wait(0.02)
-
-    def is_ready(self) -> bool:
-        return self.server.call("GET", "/readyz")[0] == 200
-
-    def is_published(self) -> bool:
-        return any("endpointslice.published" in line for line in [*self.log])
-
-    def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in [*self.log]]
-
-
-@contextlib.contextmanager
-def serving_cluster(
-    folder: Path, port: int, name: str = "serve", **settings: str
-) -> Iterator[LiveServer]:
-    """Run a command that serves on the API server at *port*.
-
-    *settings* are variables of its environment.
-    """
-    kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(yaml.safe_dump(_kubeconfig(port)))
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("EXTENDER_")}
-    command = [sys.executable, "-m", "cli", name, "--kubeconfig", str(kubeconfig)]
-    with subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", "0"],
-        cwd=ROOT,
-        env={
-            **environ,
-            "EXTENDER_POD_NAME": "extender-0",
-            "EXTENDER_NODE_NAME": "node-1",
-            **settings,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        guard = threading.Timer(30, process.kill)
-        guard.start()
-        log: list[str] = []
-        assert process.stdout is not None
-        drain = threading.Thread(target=log.extend, args=(process.stdout,))
-        drain.start()
-        live = LiveServer(Server(process, 0, 0), log)
-        try:
-            live.wait_for(lambda: any("serve.started" in line for line in [*log]))
-            [started] = [each for each in live.events() if each["event"] == "serve.started"]
-            yield LiveServer(Server(process, started["port"], started["port"]), log)
-        finally:
-            guard.cancel()
-            process.kill()
-            process.wait()
-            drain.join()
 
 
 def api_server(*objects: Object) -> FakeApiServer:
@@ -105,22 +34,11 @@ def written(calls: Sequence[Call], resource: str) -> list[Object]:
     return [call.body for call in calls if call.resource == resource and call.verb in _WRITES]
 
 
-def _kubeconfig(port: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "it", "user": {"token": BEARER}}],
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        "current-context": "it",
-    }
-
-
 class Life(NamedTuple):
     """What was seen of a process from its start to its end."""
 
     status: int
-    errors: str
+    errors: list[str]
     log: list[str]
     calls: list[Call]
     answer: bytes
@@ -135,15 +53,15 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         port = stack.enter_context(in_a_thread(server)).port
         live = stack.enter_context(serving_cluster(tmp_path_factory.mktemp("life"), port))
         live.wait_for(live.is_ready)
-        live.wait_for(live.is_published)
-        _, answer = live.server.call("POST", "/filter", filter_request("pair"))
-        _, metrics = live.server.call("GET", "/metrics")
-        status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
-    return Life(status, errors, live.log, server.calls, answer, metrics)
+        live.wait_for(lambda: live.events("endpointslice.published"))
+        _, answer = live.call("POST", "/filter", filter_request("pair"))
+        _, metrics = live.call("GET", "/metrics")
+        status, errors = live.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
+        return Life(status, errors, live.lines(), server.calls, answer, metrics)
 
 
 def test_sigterm_ends_it_with_success(life: Life) -> None:
-    assert (life.status, life.errors) == (0, "")
+    assert (life.status, life.errors) == (0, [])
 
 
 def test_it_takes_the_lease_and_gives_it_back(life: Life) -> None:
@@ -170,7 +88,7 @@ def test_its_heartbeat_beats(life: Life) -> None:
     assert b'longhorn_scheduler_extender_heartbeat{node="node-1"} 1.0' in life.metrics
 
 
-def test_every_line_on_stdout_is_an_event(life: Life) -> None:
+def test_every_line_is_an_event(life: Life) -> None:
     events = [json.loads(line)["event"] for line in life.log]
 
     assert {"serve.started", "lease.acquired", "endpointslice.published"} <= {*events}
@@ -185,27 +103,59 @@ def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
     with contextlib.ExitStack() as until_gone, contextlib.ExitStack() as stack:
         port = until_gone.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         live = stack.enter_context(serving_cluster(tmp_path, port))
-        live.wait_for(live.is_published)
+        live.wait_for(lambda: live.events("endpointslice.published"))
         until_gone.close()
 
-        status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
+        status, errors = live.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
 
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, [])
 
 
 def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path: Path) -> None:
     with in_a_thread(api_server()) as closed:
         pass
     with serving_cluster(tmp_path, closed.port) as live:
-        live.wait_for(lambda: b"cannot be reached" in live.server.call("GET", "/readyz")[1])
-        unready = live.server.call("GET", "/readyz")
-        healthy = live.server.call("GET", "/healthz")
-        answer = live.server.call("POST", "/filter", filter_request("pair"))
+        live.wait_for(lambda: b"cannot be reached" in live.call("GET", "/readyz")[1])
+        unready = live.call("GET", "/readyz")
+        healthy = live.call("GET", "/healthz")
+        answer = live.call("POST", "/filter", filter_request("pair"))
 
-        status, errors = live.server.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
+        status, errors = live.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
 
     assert unready[0] == 503
     assert unready[1].startswith(b"persistentvolumeclaims: not listed yet: the API server cannot")
     assert healthy == (200, b"ok")
     assert json.loads(answer[1])["Error"] == NOT_KNOWING
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, [])
+
+
+def test_the_controller_leads_serves_its_health_and_gives_the_lease_back(tmp_path: Path) -> None:
+    server = api_server()
+    server.add_resource(DISK_SCHEDULES)
+    with (
+        in_a_thread(server) as served,
+        serving_cluster(tmp_path, served.port, "disk-schedule-controller") as live,
+    ):
+        live.wait_for(lambda: live.events("lease.acquired"))
+        assert live.is_ready()
+        assert live.call("GET", "/healthz") == (200, b"ok")
+        assert live.metric('disk_schedule_heartbeat{node="node-1"}') == 1
+
+        status, errors = live.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
+        assert live.events()[-1]["event"] == "serve.stopped"
+
+    assert (status, errors) == (0, [])
+    leases = written(server.calls, "leases")
+    assert {lease["metadata"]["name"] for lease in leases} == {CONTROLLER_NAME}
+    assert leases[-1]["spec"]["holderIdentity"] == ""
+
+
+def test_a_setting_that_the_controller_does_not_have_is_an_error_of_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EXTENDER_STEP_LIMIT", "1")
+
+    assert run_command(["disk-schedule-controller"]) == 2
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert "there is no setting 'EXTENDER_STEP_LIMIT'" in line

@@ -17,7 +17,6 @@ import pytest
 
 from tests.integration.server import (
     PATIENCE_SECONDS,
-    ROOT,
     Server,
     by_names,
     command,
@@ -25,6 +24,7 @@ from tests.integration.server import (
     receive_all,
     serving,
 )
+from tests.pod_process import ROOT
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 MIB = 2**20
@@ -358,7 +358,7 @@ def test_a_signal_ends_the_server_in_good_order(number: signal.Signals) -> None:
         idle.sendall(message(b"{}"))
         assert idle.recv(2**16)
 
-        assert server.end(number, within_seconds=2) == (0, "")
+        assert server.end(number, within_seconds=2) == (0, [])
 
 
 def test_sigterm_waits_for_no_slow_client() -> None:
@@ -366,7 +366,7 @@ def test_sigterm_waits_for_no_slow_client() -> None:
         slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert server.call("GET", "/healthz") == (200, b"ok")
 
-        assert server.end(signal.SIGTERM, within_seconds=5) == (0, "")
+        assert server.end(signal.SIGTERM, within_seconds=5) == (0, [])
 
 
 def test_sigterm_waits_for_no_client_that_does_not_read() -> None:
@@ -377,7 +377,7 @@ def test_sigterm_waits_for_no_client_that_does_not_read() -> None:
         deaf.sendall(message(body))
         assert deaf.recv(1)
 
-        assert server.end(signal.SIGTERM, within_seconds=5) == (0, "")
+        assert server.end(signal.SIGTERM, within_seconds=5) == (0, [])
 
 
 def start(*more: str, **environ: str) -> subprocess.CompletedProcess[str]:

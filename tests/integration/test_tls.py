@@ -282,4 +282,4 @@ def test_sigterm_ends_a_server_with_open_connections_in_good_order(
 
         status, errors = https.end(signal.SIGTERM, within_seconds=PATIENCE_SECONDS)
 
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, [])

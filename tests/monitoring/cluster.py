@@ -19,7 +19,7 @@ from tests.integration.pod_objects import (
     volume_name,
     volume_objects,
 )
-from tests.integration.server import ROOT
+from tests.pod_process import ROOT
 
 ROOMS = ("room-1", "room-2", "room-3")
 """Nodes of one disk of 100 GiB each, beside those of the example."""

@@ -24,8 +24,8 @@ from tests.fakes import installed as names
 from tests.integration.rbac import of_the_controller, shipped
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.disks import Disks
-from tests.monitoring.instances import CONTROLLER, ControllerProcess, InstanceProcess, PodProcess
 from tests.monitoring.prometheus import Prometheus, running
+from tests.pod_process import PodProcess, controller_process, instance_process
 from tests.ports import free_port
 
 _FASTER = 60
@@ -47,11 +47,11 @@ class Installation(NamedTuple):
 
     cluster: Cluster
     disks: Disks
-    instances: list[InstanceProcess]
-    controllers: list[ControllerProcess]
+    instances: list[PodProcess]
+    controllers: list[PodProcess]
     prometheus: Prometheus
 
-    async def start(self, first: InstanceProcess, *others: InstanceProcess) -> None:
+    async def start(self, first: PodProcess, *others: PodProcess) -> None:
         """Start instances, of which the first is to lead, and have them scraped."""
         first.start()
         await first.leads()
@@ -83,14 +83,12 @@ async def installed(
     """
     ca = trustme.CA()
     chain, key = write_certificate(ca, folder, "webhook")
-    files = {"EXTENDER_WEBHOOK_CERT_FILE": chain, "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": key}
+    files = {"webhook_cert_file": chain, "webhook_private_key_file": key}
     trust = ssl.create_default_context()
     ca.configure_trust(trust)
     async with over_http(server) as api_port, running(folder, _faster_alerts()) as prometheus:
         instances = [
-            InstanceProcess(
-                folder, number, api_port, EXTENDER_WEBHOOK_PORT=str(free_port()), **files, **more
-            )
+            instance_process(folder, number, api_port, webhook_port=free_port(), **files, **more)
             for number, more in enumerate(settings)
         ]
         async with (
@@ -103,7 +101,7 @@ async def installed(
             cluster.install(len(instances))
             disks.install()
             deciding = [
-                ControllerProcess(folder, number, api_port) for number in range(controllers)
+                controller_process(folder, number, api_port) for number in range(controllers)
             ]
             with _ending([*instances, *deciding]):
                 yield Installation(cluster, disks, instances, deciding, prometheus)
@@ -113,7 +111,9 @@ def rights() -> Callable[[Call], bool]:
     """Return what says whether a call is allowed, by the shipped rules of who calls."""
     service = shipped(names.NAMESPACE)
     controller = of_the_controller(names.NAMESPACE, manage_objects=False)
-    return lambda call: (controller if call.client.startswith(CONTROLLER) else service).allow(call)
+    return lambda call: (controller if call.client.startswith("controller-") else service).allow(
+        call
+    )
 
 
 def write_certificate(ca: trustme.CA, folder: Path, name: str) -> tuple[str, str]:

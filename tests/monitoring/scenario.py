@@ -18,9 +18,9 @@ from tests.fakes.installed import NAMESPACE
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
 from tests.monitoring.disks import Disks, lend, spoil
 from tests.monitoring.installation import installed, rights, write_certificate
-from tests.monitoring.instances import ControllerProcess, InstanceProcess
 from tests.monitoring.prometheus import Alerting, Prometheus, Sample
 from tests.monitoring.work import in_background, repeat, work
+from tests.pod_process import PodProcess
 from tests.ports import free_port
 
 QUIET_SECONDS = 12.0
@@ -43,10 +43,10 @@ NOT_PROVOKED = {
     "WatchFlapping": "ten failures of a watch do, since it pauses for up to 8 s between them",
 }
 _SETTINGS = {
-    "EXTENDER_FILTER_WAIT_SECONDS": "3",
-    "EXTENDER_STEP_LIMIT": "1",
-    "EXTENDER_BODY_TIMEOUT_SECONDS": "3",
-    "EXTENDER_CONNECTION_LIMIT": "40",
+    "filter_wait_seconds": "3",
+    "step_limit": "1",
+    "body_timeout_seconds": "3",
+    "connection_limit": "40",
 }
 
 
@@ -81,9 +81,9 @@ async def record(folder: Path) -> Recording:
     server.authorize = allow
     chain, key = write_certificate(trustme.CA(), folder, "tls")
     https = {
-        "EXTENDER_METRICS_PORT": str(free_port()),
-        "EXTENDER_TLS_CERT_FILE": chain,
-        "EXTENDER_TLS_PRIVATE_KEY_FILE": key,
+        "metrics_port": str(free_port()),
+        "tls_cert_file": chain,
+        "tls_private_key_file": key,
     }
     async with (
         installed(folder, server, _SETTINGS, _SETTINGS, {**_SETTINGS, **https}) as installation,
@@ -121,8 +121,8 @@ class Stage(NamedTuple):
 
     cluster: Cluster
     disks: Disks
-    instances: list[InstanceProcess]
-    controllers: list[ControllerProcess]
+    instances: list[PodProcess]
+    controllers: list[PodProcess]
     prometheus: Prometheus
     chain: Path
     denied: set[tuple[str, str]]

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from monitoring.rules import ALERTS, RULE_FILE
-from tests.integration.server import ROOT
 from tests.monitoring.rule_cases import CASES, Case, series_of
+from tests.pod_process import ROOT
 
 FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
 BY_NAME = {alert.name: alert.alert for alert in ALERTS}

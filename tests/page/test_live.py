@@ -6,7 +6,8 @@ from pathlib import Path
 from tests.builders import bound, disk, hold, node, volume
 from tests.fakes import in_a_thread
 from tests.fakes.installed import instance_pod, service
-from tests.integration.test_live_process import api_server, serving_cluster
+from tests.integration.server import serving_cluster
+from tests.integration.test_live_process import api_server
 from tests.page.browser import Tab, write
 from tests.unit.app.instance.test_picture import STANDBY, sources, text_of
 
@@ -64,8 +65,8 @@ async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         live = stack.enter_context(serving_cluster(tmp_path, port, EXTENDER_DEBUG="true"))
-        live.wait_for(live.is_published)
-        address = f"http://127.0.0.1:{live.server.port}/"
+        live.wait_for(lambda: live.events("endpointslice.published"))
+        address = f"http://127.0.0.1:{live.port}/"
 
         await tab.open(address)
 
@@ -73,4 +74,4 @@ async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(
         asked = [each["request"]["url"] for each in tab.told("Network.requestWillBeSent")]
         assert [url for url in asked if not url.startswith("data:")] == [address]
         assert tab.told("Log.entryAdded") == []
-        assert live.server.call("POST", "/", b"{}")[0] == 405
+        assert live.call("POST", "/", b"{}")[0] == 405

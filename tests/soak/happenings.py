@@ -186,13 +186,13 @@ class Troubles:
         leader = await self._leader()
         leader.process.kill()
         await self._last(0.5, 5.0)
-        leader.restart()
+        leader.start()
 
     async def _leader_told_to_end(self) -> None:
         leader = await self._leader()
         leader.process.terminate()
         await leader.process.ended()
-        leader.restart()
+        leader.start()
 
     async def _leader_frozen(self) -> None:
         leader = await self._leader()

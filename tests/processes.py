@@ -63,12 +63,16 @@ class Process:
         """Send SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-        self._process.terminate()
+    def terminate(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send SIGTERM, or another signal that says so."""
+        self._process.send_signal(number)
+
+    def wait(self, *, within_seconds: float = END_SECONDS) -> int:
+        """Wait for the end; return the exit status. Raises `subprocess.TimeoutExpired`."""
+        return self._process.wait(within_seconds)
 
     async def ended(self, *, within_seconds: float = END_SECONDS) -> int:
-        """Wait for the end; return the exit status. Raises `subprocess.TimeoutExpired`."""
+        """Do the same beside other tasks."""
         return await asyncio.to_thread(self._process.wait, within_seconds)
 
     async def stop(self) -> None:
