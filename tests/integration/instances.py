@@ -6,47 +6,42 @@ started again in the same pod. It lives by `Instance.run`; only its sockets are 
 
 import asyncio
 import json
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
 import yaml
-from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 
 from app.config import NAME
 from app.instance.instance import Instance
-from app.kube.connection import Connection
 from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import Settings
-from tests.fakes import Call, FakeApiServer, Object
+from tests.fakes import FakeApiServer, Object
 from tests.fakes.installed import NAMESPACE, config_map, instance_pod, ipv4, ipv6, service
-from tests.integration.processes import Gate, Line, start_process
-from tests.integration.rbac import Rules, shipped
+from tests.integration.processes import (
+    CLIENT,
+    EPOCH,
+    LEASES,
+    Condition,
+    LoopProcess,
+    LoopProcesses,
+    client_of,
+)
+from tests.integration.rbac import shipped
 
-_OF_EVERYBODY = ("authentication.k8s.io", "authorization.k8s.io")
-"""Kubernetes lets every account ask who it is and what it may do."""
 EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
 NODES = ("node-1", "node-2", "node-3", "node-4")
 NOT_THE_LEADER = "this instance of the extender is not the leader"
 NOT_KNOWING = "this instance of the extender does not know the cluster; its /readyz says why"
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-LEASES, SLICES = "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io"
+SLICES = "endpointslices.discovery.k8s.io"
 VIRTUAL_TIME = pytest.mark.looptime(resolution=2**-20, noop_cycles=0)
 """Ticks are a power of two so that sums of times are exact. Otherwise a timer comes due a rounding
 error before its time, and who waits for the rest of it is woken at once, for ever."""
-GLANCE_SECONDS = 0.05
-"""How often what goes on is looked at."""
-
-Condition = Callable[[], object]
-"""Something that holds or not; also a coroutine function."""
 
 
 class Answer(NamedTuple):
@@ -79,11 +74,7 @@ class Answer(NamedTuple):
         return self.status == 200 and not self.error
 
 
-CLIENT = "127.0.0.1"
-"""Where kube-scheduler asks from."""
-
-
-class Process:
+class Process(LoopProcess):
     """One process in one pod.
 
     Attributes:
@@ -92,16 +83,9 @@ class Process:
     """
 
     def __init__(self, server: FakeApiServer, pod: str, *, random: Random, settings: Settings):
-        self.pod = pod
+        super().__init__(server, pod)
         self.clock_ahead = random.uniform(0, 1e6)
         self.wall_clock_ahead = random.uniform(-60, 60)
-        self.is_killed = False
-        self._gate = Gate()
-        self._told_to_end = asyncio.Event()
-        client = server.client(pod)
-        self._line = Line(client)
-        self._connection = Connection(client)
-        self.registry = CollectorRegistry()
         self.instance = Instance(
             Surroundings(
                 self._connection,
@@ -114,11 +98,11 @@ class Process:
             metrics=Metrics(self.registry, version="1"),
             version="1",
         )
-        self._http = _client(self.instance.apps.main)
+        self._listens = False
+        main = self.instance.apps.main
         # Without the settings of a webhook nothing of it is served.
-        self._webhook = _client(self.instance.apps.on_webhook_port or self.instance.apps.main)
-        self._listens = self._is_to_fail = False
-        self.ended = start_process(self._gate, self.instance.run(self._told_to_end, self._serve))
+        webhook = self.instance.apps.on_webhook_port or main
+        self.run(self.instance.run(self._told_to_end, self._serve), main, webhook)
 
     @property
     def is_leading(self) -> bool:
@@ -134,24 +118,6 @@ class Process:
         """Whether it was told to end and still runs."""
         return self.is_running and self._told_to_end.is_set()
 
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-        self._told_to_end.set()
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-        self.is_killed = True
-        self._gate.shut()
-
-    def freeze(self) -> None:
-        """Send SIGSTOP."""
-        self._gate.shut()
-
-    def resume(self) -> None:
-        """Send SIGCONT; whoever asks in the same step is answered before anything else runs."""
-        if not self.is_killed:
-            self._gate.open()
-
     async def filter(
         self, pod: str = "pair", body: bytes | None = None, *, client: str = CLIENT
     ) -> Answer | None:
@@ -166,53 +132,16 @@ class Process:
         if not (self.is_running and self._listens):
             return None
         if client == CLIENT:
-            response = await self._http.post(path, content=content)
+            response = await self._clients[0].post(path, content=content)
         else:
-            async with _client(self.instance.apps.main, client) as http:
+            async with client_of(self.instance.apps.main, client) as http:
                 response = await http.post(path, content=content)
         closes = response.headers.get("connection") == "close"
         return Answer(response.status_code, closes, response.content)
 
     async def mutate(self, review: object) -> httpx.Response:
         """Ask what is added to a new pod."""
-        return await self._webhook.post("/mutate", json=review)
-
-    async def get(self, path: str, **headers: str) -> httpx.Response:
-        """Send another request."""
-        return await self._http.get(path, headers=headers)
-
-    async def unready(self) -> str:
-        """Return what /readyz has against this instance, "" if nothing."""
-        response = await self.get("/readyz")
-        return "" if response.status_code == 200 else response.text
-
-    async def is_ready(self) -> bool:
-        return not await self.unready()
-
-    def fail(self, error: Exception) -> None:
-        """Have the part that sends the next request fail with what nobody expects."""
-        self._line.error = error
-        self._is_to_fail = True
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether its connection to the API server is open."""
-        return not self._line.is_closed
-
-    async def discard(self) -> None:
-        """End whatever is left; for the end of a test. Raises what the process failed with."""
-        failed = self.ended.done()
-        await self._line.cut()
-        self.is_killed = True
-        self._gate.open()
-        self.ended.cancel()
-        await asyncio.wait([self.ended])
-        if self.is_connected:  # it was never run
-            await self._connection.close()
-        for client in (self._http, self._webhook):
-            await client.aclose()
-        if failed and not self._is_to_fail:
-            self.ended.result()
+        return await self._clients[1].post("/mutate", json=review)
 
     async def _serve(self, stop: asyncio.Event) -> None:
         """Do what the servers do, without sockets."""
@@ -225,14 +154,8 @@ class Process:
         return EPOCH + timedelta(seconds=seconds)
 
 
-class Processes:
-    """All processes of the service, an API server with a small Longhorn cluster, and its clients.
-
-    Attributes:
-        random: All chance there is.
-        denied: Resources (as in "volumes.longhorn.io") that RBAC shall not grant after all.
-        refused: Calls that the shipped rules do not allow; there must be none at the end.
-    """
+class Processes(LoopProcesses[Process]):
+    """All processes of the service, a small Longhorn cluster, and the clients of both."""
 
     def __init__(
         self,
@@ -252,36 +175,19 @@ class Processes:
             streaming_lists: Whether the API server offers them.
             settings: Of the processes.
         """
-        self.random = Random(seed)
-        self.server = FakeApiServer(Random(self.random.random()), streaming_lists=streaming_lists)
-        self.server.latency = lambda _: (
-            self.random.uniform(0, latency_seconds / 2),
-            self.random.uniform(0, latency_seconds / 2),
+        super().__init__(
+            seed,
+            shipped(NAMESPACE),
+            NAME,
+            latency_seconds=latency_seconds,
+            streaming_lists=streaming_lists,
         )
-        self.server.authorize = self._authorize
-        self.rules: Rules = shipped(NAMESPACE)
-        self.denied: set[str] = set()
-        self.refused: list[Call] = []
-        self.all: list[Process] = []
         self._settings = settings
         self._addresses: tuple[int, list[str]] = (0, [])
         for obj in (*_documents("cluster.yaml"), service(), config_map()):
             self.server.put(obj)
         for number in range(pods):
             self.server.put(instance_pod(number))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for process in self.all:
-            await process.discard()
-        assert self.refused == []
 
     def start(self, number: int) -> Process:
         """Start a process in a pod."""
@@ -307,16 +213,6 @@ class Processes:
         return json.dumps({**request, "NodeNames": [*(nodes or NODES)]}).encode()
 
     @property
-    def leader(self) -> Process:
-        """The only one that leads."""
-        [leader] = self.leaders
-        return leader
-
-    @property
-    def leaders(self) -> list[Process]:
-        return [each for each in self.all if each.is_leading]
-
-    @property
     def standbys(self) -> list[Process]:
         return [each for each in self.all if each.is_running and not each.is_leading]
 
@@ -332,12 +228,6 @@ class Processes:
 
     def lease(self) -> Object | None:
         return self.server.get(LEASES, NAME, NAMESPACE)
-
-    @property
-    def holder(self) -> str:
-        """Who holds the lease, by the API server."""
-        lease = self.lease()
-        return str(lease["spec"].get("holderIdentity", "")) if lease else ""
 
     @property
     def lease_spec(self) -> Object:
@@ -381,28 +271,6 @@ class Processes:
 
         return told
 
-    async def until(
-        self, condition: Condition, *, within: float, glance: float = GLANCE_SECONDS
-    ) -> float:
-        """Wait for *condition*; return how long it took."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        while not await _holds(condition):
-            took = loop.time() - began
-            assert took < within, f"not after {took:.2f} s: {condition}"
-            await asyncio.sleep(glance)
-        return loop.time() - began
-
-    async def always(
-        self, condition: Condition, *, seconds: float, glance: float = GLANCE_SECONDS
-    ) -> None:
-        """Watch *condition* hold for a while."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        while loop.time() - began < seconds:
-            assert await _holds(condition), f"not at {loop.time() - began:.2f} s: {condition}"
-            await asyncio.sleep(glance)
-
     def _read_addresses(self) -> list[str]:
         slices = [
             each
@@ -411,28 +279,11 @@ class Processes:
         ]
         return [endpoint["addresses"][0] for each in slices for endpoint in each["endpoints"] or ()]
 
-    def _authorize(self, call: Call) -> bool:
-        allowed = self.rules.allow(call) or call.group in _OF_EVERYBODY
-        if not allowed:
-            self.refused.append(call)
-        key = f"{call.resource}.{call.group}" if call.group else call.resource
-        return allowed and key not in self.denied
-
     def _latest(self) -> list[Process | None]:
         latest: dict[int, Process] = {
             int(each.pod.removeprefix("extender-")): each for each in self.all
         }
         return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
-
-
-def _client(app: FastAPI, address: str = CLIENT) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=app, client=(address, 123))
-    return httpx.AsyncClient(transport=transport, base_url="http://extender")
-
-
-async def _holds(condition: Condition) -> bool:
-    result = condition()
-    return bool(await result if asyncio.iscoroutine(result) else result)
 
 
 def setting(name: str, value: str) -> Object:

@@ -1,155 +1,219 @@
-"""What makes a task behave like a part of a process: it can be stopped, and what it sent is sent.
-
-A stopped process (SIGSTOP, a node that hangs) runs no line of code while the world and the clocks
-go on. When it goes on, timers that have run out strike first, as they do in asyncio, which looks
-at its timers before it wakes anybody.
-"""
+"""Processes of ours on one loop and virtual time, and the API server that they share."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context, ContextVar, copy_context
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from random import Random
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
-from aiohttp import ClientConnectionError
-from kubernetes_asyncio.client import ApiClient
+import httpx
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
-Result = TypeVar("Result")
+from app.kube.connection import Connection
+from tests.fakes import Call, FakeApiServer
+from tests.fakes.installed import NAMESPACE
+from tests.integration.gates import Gate, Line, start_process
+from tests.integration.rbac import Rules
 
+CLIENT = "127.0.0.1"
+"""Where clients ask from, unless they say so."""
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+LEASES = "leases.coordination.k8s.io"
+GLANCE_SECONDS = 0.05
+"""How often what goes on is looked at."""
+_OF_EVERYBODY = ("authentication.k8s.io", "authorization.k8s.io")
+"""Kubernetes lets every account ask who it is and what it may do."""
 
-class Gate:
-    """Lets the tasks of one process run, or not."""
-
-    def __init__(self) -> None:
-        self._waiting: list[asyncio.Future[None]] | None = None
-
-    @property
-    def is_shut(self) -> bool:
-        return self._waiting is not None
-
-    def shut(self) -> None:
-        self._waiting = self._waiting or []
-
-    def open(self) -> None:
-        """Let go on who waits, in the order they came."""
-        waiting, self._waiting = self._waiting or [], None
-        for each in waiting:
-            if not each.done():
-                each.set_result(None)
-
-    def opened(self) -> asyncio.Future[None]:
-        """Return what is done when the gate is opened."""
-        future = asyncio.get_running_loop().create_future()
-        if self._waiting is None:
-            future.set_result(None)
-        else:
-            self._waiting.append(future)
-        return future
+Condition = Callable[[], object]
+"""Something that holds or not; also a coroutine function."""
 
 
-class Gated(Coroutine[Any, Any, Result]):
-    """A coroutine that makes no step while its gate is shut.
-
-    What it is woken with meanwhile, a cancellation above all, reaches it when the gate opens.
-    """
-
-    def __init__(self, gate: Gate, coroutine: Coroutine[Any, Any, Result]) -> None:
-        self._gate = gate
-        self._coroutine = coroutine
-        self._step: Callable[[], Any] | None = None
-
-    def send(self, value: Any) -> Any:
-        if self._step is None:
-            self._step = partial(self._coroutine.send, value)
-        return self._go_on()
-
-    def throw(self, *error: Any) -> Any:
-        self._step = partial(self._coroutine.throw, *error)
-        return self._go_on()
-
-    def close(self) -> None:
-        self._coroutine.close()
-
-    def __await__(self) -> Generator[Any, Any, Result]:
-        return self._coroutine.__await__()
-
-    def _go_on(self) -> Any:
-        if self._gate.is_shut:
-            return next(self._gate.opened().__await__())
-        step, self._step = self._step, None
-        assert step is not None
-        return step()
-
-
-_GATE: ContextVar[Gate] = ContextVar("gate")
-
-
-def start_process(gate: Gate, main: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """Run a process behind a gate: *main*, and all tasks that it and they begin."""
-    loop = asyncio.get_running_loop()
-    loop.set_task_factory(_gated_task)
-    context = copy_context()
-    context.run(_GATE.set, gate)
-    return loop.create_task(main, context=context)
-
-
-def _gated_task(
-    loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
-) -> asyncio.Task[Any]:
-    context = options.get("context")
-    gate = (copy_context() if context is None else context).get(_GATE)  # an empty one is false
-    if gate is not None:
-        coroutine = Gated(gate, coroutine)
-    return asyncio.Task(coroutine, loop=loop, **options)
-
-
-class Line:
-    """The way of one process to the API server, in place of its HTTP session.
-
-    A request that was sent arrives, whatever becomes of its sender.
+class LoopProcess:
+    """One process in one pod.
 
     Attributes:
-        error: Raised to whoever sends the next request.
-        is_closed: Whether the process has closed it.
+        pod: Its name, which is also what the API server knows the process by.
+        registry: Its metrics.
+        ended: Done when it has ended.
     """
 
-    def __init__(self, client: ApiClient) -> None:
-        self._session: Any = client.rest_client.pool_manager
-        self.error: Exception | None = None
-        self.is_closed = False
-        self._is_cut = False
-        self._sent: dict[asyncio.Task[Any], None] = {}
-        client.rest_client.pool_manager = self  # type: ignore[assignment]  # the part that is used
+    def __init__(self, server: FakeApiServer, pod: str) -> None:
+        """Make what a process has before its parts; nothing runs yet."""
+        self.pod = pod
+        self.is_killed = False
+        self.registry = CollectorRegistry()
+        client = server.client(pod)
+        self._gate = Gate()
+        self._told_to_end = asyncio.Event()
+        self._line = Line(client)
+        self._connection = Connection(client)
+        self._is_to_fail = False
 
-    async def request(self, **arguments: Any) -> Any:
-        error, self.error = self.error, None
-        if error is not None:
-            raise error
-        if self._is_cut:
-            raise ClientConnectionError("the way to the API server is cut")
-        outside = Context()  # of the process
-        sent = asyncio.create_task(self._session.request(**arguments), context=outside)
-        self._sent[sent] = None
-        sent.add_done_callback(self._arrived)
-        await asyncio.wait([sent])
-        if sent.cancelled():
-            raise ClientConnectionError("the way to the API server was cut")
-        return sent.result()
+    def run(self, main: Coroutine[Any, Any, None], *apps: FastAPI) -> None:
+        """Begin; the first of what it serves has the probes."""
+        self._clients = [client_of(each) for each in apps]
+        self.ended = start_process(self._gate, main)
 
-    async def close(self) -> None:
-        self.is_closed = True
-        await self._session.close()
+    @property
+    def is_leading(self) -> bool:
+        """Whether it would act, if it got to act at this moment."""
+        raise NotImplementedError
 
-    async def cut(self) -> None:
-        """Let nothing through any more; for the end of a test."""
-        self._is_cut = True
-        sent = [*self._sent]
-        for each in sent:
-            each.cancel()
-        if sent:
-            await asyncio.wait(sent)
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._told_to_end.set()
 
-    def _arrived(self, sent: asyncio.Task[Any]) -> None:
-        del self._sent[sent]
-        if not sent.cancelled():
-            sent.exception()  # the sender may have gone, and then nobody asks
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.is_killed = True
+        self._gate.shut()
+
+    def freeze(self) -> None:
+        """Send SIGSTOP."""
+        self._gate.shut()
+
+    def resume(self) -> None:
+        """Send SIGCONT; whoever asks in the same step is answered before anything else runs."""
+        if not self.is_killed:
+            self._gate.open()
+
+    def fail(self, error: Exception) -> None:
+        """Have the part that sends the next request fail with what nobody expects."""
+        self._line.error = error
+        self._is_to_fail = True
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its connection to the API server is open."""
+        return not self._line.is_closed
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        """Send a request."""
+        return await self._clients[0].get(path, headers=headers)
+
+    async def unready(self) -> str:
+        """Return what /readyz has against this instance, "" if nothing."""
+        response = await self.get("/readyz")
+        return "" if response.status_code == 200 else response.text
+
+    async def is_ready(self) -> bool:
+        return not await self.unready()
+
+    async def discard(self) -> None:
+        """End whatever is left; for the end of a test. Raises what the process failed with."""
+        failed = self.ended.done()
+        await self._line.cut()
+        self.is_killed = True
+        self._gate.open()
+        self.ended.cancel()
+        await asyncio.wait([self.ended])
+        if self.is_connected:  # it was never run
+            await self._connection.close()
+        for client in self._clients:
+            await client.aclose()
+        if failed and not self._is_to_fail:
+            self.ended.result()
+
+
+P = TypeVar("P", bound=LoopProcess)
+
+
+class LoopProcesses(Generic[P]):
+    """All processes of one kind, and the API server that they share.
+
+    Attributes:
+        random: All chance there is.
+        server: The API server.
+        rules: What the manifests allow the processes.
+        denied: Resources (as in "volumes.longhorn.io") that RBAC shall not grant after all.
+        refused: Calls that the rules do not allow; there must be none at the end.
+        all: In the order of their starts.
+    """
+
+    def __init__(
+        self, seed: int, rules: Rules, name: str, *, latency_seconds: float, streaming_lists: bool
+    ) -> None:
+        """Set up the server; *name* is that of the Lease, and no request takes longer."""
+        self.random = Random(seed)
+        self.server = FakeApiServer(Random(self.random.random()), streaming_lists=streaming_lists)
+        self.server.latency = lambda _: (
+            self.random.uniform(0, latency_seconds / 2),
+            self.random.uniform(0, latency_seconds / 2),
+        )
+        self.server.authorize = self._authorize
+        self.rules = rules
+        self.denied: set[str] = set()
+        self.refused: list[Call] = []
+        self.all: list[P] = []
+        self._name = name
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self.all:
+            await process.discard()
+        assert self.refused == []
+
+    @property
+    def leaders(self) -> list[P]:
+        return [each for each in self.all if each.is_leading]
+
+    @property
+    def leader(self) -> P:
+        """The only one that leads."""
+        [leader] = self.leaders
+        return leader
+
+    @property
+    def holder(self) -> str:
+        """Who holds the lease, by the API server."""
+        lease = self.server.get(LEASES, self._name, NAMESPACE)
+        return str(lease["spec"].get("holderIdentity", "")) if lease else ""
+
+    async def until(
+        self, condition: Condition, *, within: float, glance: float = GLANCE_SECONDS
+    ) -> float:
+        """Wait for *condition*; return how long it took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while not await _holds(condition):
+            took = loop.time() - began
+            assert took < within, f"not after {took:.2f} s: {condition}"
+            await asyncio.sleep(glance)
+        return loop.time() - began
+
+    async def always(
+        self, condition: Condition, *, seconds: float, glance: float = GLANCE_SECONDS
+    ) -> None:
+        """Watch *condition* hold for a while."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while loop.time() - began < seconds:
+            assert await _holds(condition), f"not at {loop.time() - began:.2f} s: {condition}"
+            await asyncio.sleep(glance)
+
+    def _authorize(self, call: Call) -> bool:
+        allowed = self.rules.allow(call) or call.group in _OF_EVERYBODY
+        if not allowed:
+            self.refused.append(call)
+        key = f"{call.resource}.{call.group}" if call.group else call.resource
+        return allowed and key not in self.denied
+
+
+def client_of(app: FastAPI, address: str = CLIENT) -> httpx.AsyncClient:
+    """Return a client of what a process serves, without a socket."""
+    transport = httpx.ASGITransport(app=app, client=(address, 123))
+    return httpx.AsyncClient(transport=transport, base_url="http://process")
+
+
+async def _holds(condition: Condition) -> bool:
+    result = condition()
+    return bool(await result if asyncio.iscoroutine(result) else result)

@@ -15,7 +15,7 @@ from extender import End
 from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
 from tests.fakes.installed import NAMESPACE
-from tests.integration.instances import CLIENT, Answer, Process, Processes
+from tests.integration.instances import Answer, Process, Processes
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,
@@ -24,6 +24,7 @@ from tests.integration.pod_objects import (
     volume_name,
     volume_objects,
 )
+from tests.integration.processes import CLIENT
 
 ONE, TWO, THREE = "room-1", "room-2", "room-3"
 CLAIM_GIB = 60

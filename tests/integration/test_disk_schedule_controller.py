@@ -8,8 +8,9 @@ import pytest
 from app.config import CONTROLLER_NAME
 from tests.builders import GIB, document, node_document
 from tests.fakes import Answer, Call, Fault, Hang, Refused
-from tests.integration.controllers import LEASES, Controllers
+from tests.integration.controllers import Controllers
 from tests.integration.instances import VIRTUAL_TIME
+from tests.integration.processes import LEASES
 from tests.unit.app.disk_schedule.bench import DISK, NAMESPACE, PLURAL, put_schedule
 
 pytestmark = VIRTUAL_TIME

@@ -19,7 +19,8 @@ from cli.doctor.inspection import inspect
 from cli.doctor.rights import needed_rights
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
 from tests.fakes.installed import NAMESPACE
-from tests.integration.instances import LEASES, NODES, VIRTUAL_TIME, Process, Processes
+from tests.integration.instances import NODES, VIRTUAL_TIME, Process, Processes
+from tests.integration.processes import LEASES
 from tests.integration.rbac import Grant, shipped
 
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes import Call, Fault, FaultKind, Hang, LostAnswer
-from tests.integration.instances import LEASES, SLICES, VIRTUAL_TIME, Answer, Processes
+from tests.integration.instances import SLICES, VIRTUAL_TIME, Answer, Processes
+from tests.integration.processes import LEASES
 
 pytestmark = VIRTUAL_TIME
 

@@ -8,7 +8,8 @@ import pytest
 
 from app.config import NAME
 from tests.fakes.installed import NAMESPACE
-from tests.integration.instances import LEASES, VIRTUAL_TIME, Processes
+from tests.integration.instances import VIRTUAL_TIME, Processes
+from tests.integration.processes import LEASES
 
 pytestmark = VIRTUAL_TIME
 
