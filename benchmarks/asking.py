@@ -11,9 +11,10 @@ from app.kube import objects
 from app.kube.translate import pod_ref
 from app.settings import Settings
 from benchmarks.clusters import Object, node_name
+from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from extender import Extender, PodRef, ViewBuilder
-from longhorn import Moment, Node, NodeName, Replica
+from longhorn import DiskId, Moment, Node, NodeName, Replica, ReplicaName, VolumeName
 
 
 class Cluster:
@@ -91,6 +92,35 @@ def measured(do: Callable[[], object]) -> float:
     started = time.process_time()
     do()
     return 1e3 * (time.process_time() - started)
+
+
+def records_of(items: Iterable[Object]) -> ClusterObjects:
+    """Read the objects of a cluster."""
+    records = ClusterObjects()
+    for document in items:
+        record = read_object(document)
+        assert record is not None
+        records.add(record)
+    return records
+
+
+def replica_of(volume: str, copy: int, size_bytes: int, node: str = "", disk: int = 0) -> Replica:
+    """Return a replica, on a disk of a node if one is given, with all that it has there."""
+    return Replica(
+        name=ReplicaName(f"{volume}-r-{copy:08x}"),
+        volume=VolumeName(volume),
+        size_bytes=size_bytes,
+        node=NodeName(node) if node else None,
+        disk=DiskId(f"{node}-{disk}") if node else None,
+        hard_node_affinity=None,
+        active=True,
+        evicting=False,
+        deleting=False,
+        failed=False,
+        healthy_once=bool(node),
+        started=bool(node),
+        rebuild_retries=0,
+    )
 
 
 def pod_record(document: Object) -> PodRef:

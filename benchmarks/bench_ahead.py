@@ -16,17 +16,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from app.instance.ahead import LookingAhead
 from app.instance.figures import show_ahead
+from benchmarks.asking import records_of, replica_of
 from benchmarks.clusters import GIB, cluster, node_name
-from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import ClusterView, Extender, StepLimits, StorageClass
 from longhorn import (
-    DiskId,
     Locality,
-    NodeName,
-    Replica,
-    ReplicaName,
     Volume,
     VolumeName,
 )
@@ -114,11 +109,7 @@ async def _measure(view: ClusterView) -> Found:
 
 
 def _view(nodes: int) -> ClusterView:
-    records = ClusterObjects()
-    for document in cluster(nodes, DISKS, [], seed=SEED)["items"]:
-        record = read_object(document)
-        assert record is not None
-        records.add(record)
+    records = records_of(cluster(nodes, DISKS, [], seed=SEED)["items"])
     for number, parameters in enumerate(CLASSES):
         records.add(
             StorageClass(
@@ -138,26 +129,9 @@ def _view(nodes: int) -> ClusterView:
             )
         )
         for copy, node in enumerate(random.sample(range(nodes), REPLICAS)):
-            records.add(_replica(name, copy, node_name(node), random.randrange(DISKS)))
+            disk = random.randrange(DISKS)
+            records.add(replica_of(name, copy, GIB, node_name(node), disk))
     return build_view(records)
-
-
-def _replica(volume: VolumeName, copy: int, node: str, disk: int) -> Replica:
-    return Replica(
-        name=ReplicaName(f"{volume}-r-{copy}"),
-        volume=volume,
-        size_bytes=GIB,
-        node=NodeName(node),
-        disk=DiskId(f"{node}-{disk}"),
-        hard_node_affinity=None,
-        active=True,
-        evicting=False,
-        deleting=False,
-        failed=False,
-        healthy_once=True,
-        started=True,
-        rebuild_retries=0,
-    )
 
 
 if __name__ == "__main__":

@@ -106,12 +106,11 @@ class Controller:
         await self._pod.get("/metrics")
         return time.perf_counter() - began
 
-    def memory_mb(self, field: str) -> float:
-        """Return the memory that is resident (VmRSS), or was at most (VmHWM)."""
+    def memory_mb(self) -> tuple[float, float]:
+        """Return the memory that is resident, and that was at most."""
         assert self._pod is not None
-        text = Path(f"/proc/{self._pod.process.pid}/status").read_text()
-        [kib] = re.findall(rf"^{field}:\s+(\d+) kB$", text, flags=re.MULTILINE)
-        return int(kib) * 1024 / 1e6
+        process = self._pod.process
+        return process.resident_bytes / 1e6, process.peak_bytes / 1e6
 
 
 class Bench:
@@ -230,7 +229,7 @@ async def _rows(bench: Bench, cluster: DiskCluster, controller: Controller) -> N
         await bench.requests(
             f"{QUEUE} at once on one disk", [QUEUE * bench.draw(1) for _ in range(QUEUES)]
         )
-    now_mb, most_mb = (controller.memory_mb(field) for field in ("VmRSS", "VmHWM"))
+    now_mb, most_mb = controller.memory_mb()
     took_ms = 1e3 * await controller.scrape_seconds()
     print(f"\nmemory {now_mb:.0f} MB, at most {most_mb:.0f} MB; /metrics in {took_ms:.0f} ms")
 

@@ -5,20 +5,19 @@ Each run is a process of its own, as for a person. `kept_cluster.py` makes the c
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks.commands import ROOT, ran
 from benchmarks.kept_cluster import JSON_FILE, POD, YAML_FILE
+from tests.fakes.installed import kubeconfig
 
-ROOT = Path(__file__).parents[1]
 NODES = (100, 300)
 ROUNDS, YAML_ROUNDS = 5, 1
 _DOES_NOT_FIT = 1
@@ -34,28 +33,22 @@ class Source(NamedTuple):
     """Of the file, if it is one."""
 
 
-class Run(NamedTuple):
-    """One run of the command."""
-
-    seconds: float
-    cpu_seconds: float
-    peak_mb: float
-    """Resident memory, in 10^6 bytes."""
-    lines: int
-
-
 def main() -> None:
     """Print the table."""
     print(f"{'nodes':>6}  {'from':6}{'MB':>5}{'seconds':>9}{'cpu':>7}{'peak MB':>9}{'lines':>7}")
     for nodes in NODES:
         with _kept(nodes) as sources:
             for source in sources:
-                runs = [_run(source.options) for _ in range(source.rounds)]
-                middle = Run(*(median(each) for each in zip(*runs, strict=True)))
+                words = ("filter", POD, *source.options)
+                runs = [ran(words, [_DOES_NOT_FIT]) for _ in range(source.rounds)]
+                seconds, cpu_seconds, peak_mb = (
+                    median(each) for each in list(zip(*runs, strict=True))[:3]
+                )
+                lines = runs[0].lines
                 size = "" if source.bytes is None else f"{source.bytes / 1e6:.0f}"
                 print(
-                    f"{nodes:6}  {source.name:6}{size:>5}{middle.seconds:9.2f}"
-                    f"{middle.cpu_seconds:7.2f}{middle.peak_mb:9.0f}{middle.lines:7}",
+                    f"{nodes:6}  {source.name:6}{size:>5}{seconds:9.2f}"
+                    f"{cpu_seconds:7.2f}{peak_mb:9.0f}{lines:7}",
                     flush=True,
                 )
 
@@ -70,7 +63,7 @@ def _kept(nodes: int) -> Iterator[list[Source]]:
         ) as kept:
             assert kept.stdout is not None
             config = Path(name) / "kubeconfig"
-            config.write_text(json.dumps(_kubeconfig(int(kept.stdout.readline()))))
+            config.write_text(json.dumps(kubeconfig(int(kept.stdout.readline()), "bench")))
             yield [
                 Source("live", ("--kubeconfig", str(config)), ROUNDS),
                 _file("JSON", Path(name) / JSON_FILE, ROUNDS),
@@ -80,37 +73,6 @@ def _kept(nodes: int) -> Iterator[list[Source]]:
 
 def _file(name: str, path: Path, rounds: int) -> Source:
     return Source(name, ("--cluster-file", str(path)), rounds, path.stat().st_size)
-
-
-def _run(options: tuple[str, str]) -> Run:
-    """Run the command once.
-
-    The kernel counts the memory of this process as the new one's until that starts its program, so
-    the objects are made elsewhere.
-    """
-    command = [sys.executable, "-m", "cli", "filter", POD, *options]
-    began = time.perf_counter()
-    with (
-        tempfile.TemporaryFile() as output,
-        subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.DEVNULL) as process,
-    ):
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != _DOES_NOT_FIT:
-            raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}")
-        output.seek(0)
-        lines = len(output.readlines())
-    return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6, lines)
-
-
-def _kubeconfig(port: int) -> Mapping[str, object]:
-    return {
-        "current-context": "bench",
-        "clusters": [{"name": "bench", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
-        "users": [{"name": "bench", "user": {}}],
-    }
 
 
 if __name__ == "__main__":

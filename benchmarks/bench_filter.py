@@ -8,9 +8,8 @@ judged anew. CPU is the server's, user and system.
 
 import http.client
 import json
-import os
+import re
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ from typing import NamedTuple
 
 from benchmarks.clusters import GIB, Object, cluster, names_part, nodes_part, pod, request
 from tests.ports import free_port
+from tests.processes import Process
 
 ROOT = Path(__file__).parents[1]
 NODES, DISKS, SEED = 5_000, 10, 1
@@ -32,19 +32,15 @@ NEW_PODS = 40  # more than the service remembers needs of
 ROUNDS_BY_NAME, ROUNDS_WITH_NODES = 96, 24
 _STEP = 2**21
 _START_SECONDS = 60
-_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+_STARTED = re.compile(r'"port":(\d+).*"serve\.started"')
+"""In what the service logs, among warnings about the cluster."""
 
 
 class Server(NamedTuple):
     """A server process, with a connection kept open as kube-scheduler's is."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     connection: http.client.HTTPConnection
-
-    def cpu_seconds(self) -> float:
-        """Return the CPU time the process took so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
 
     def ask(self, body: bytes, verb: str = "filter") -> tuple[float, bytes]:
         """Post *body*; return the seconds until the answer was read, and the answer."""
@@ -72,16 +68,32 @@ def main() -> None:
                 f"{'bare':>8}{'p99':>8}{'filter':>8}{'p99':>8}{'ratio':>7}"
                 f"{'bare cpu':>10}{'cpu':>10}{'ratio':>7}"
             )
-            for form, make, rounds in (
-                ("names", names_part, ROUNDS_BY_NAME),
-                ("nodes", nodes_part, ROUNDS_WITH_NODES),
-            ):
-                for candidates in CANDIDATES:
-                    names = make(candidates)
-                    for claims in CLAIMS:
-                        for needs, asked in (("again", [same[claims]]), ("new", new[claims])):
-                            row = _compare(bare, service, asked, names, rounds)
-                            print(f"{form:6}{candidates:6}{claims:7}  {needs:6}{row}", flush=True)
+            for row in rows(same, new):
+                compared = _compare(bare, service, row.pods, row.candidates, row.rounds)
+                print(f"{row.title}{compared}", flush=True)
+
+
+class Row(NamedTuple):
+    """What is asked for one row of the table."""
+
+    title: str
+    pods: list[Object]
+    candidates: bytes
+    rounds: int
+
+
+def rows(same: dict[int, Object], new: dict[int, list[Object]]) -> Iterator[Row]:
+    """Yield all rows: by form, number of candidates, number of claims, and needs."""
+    for form, make, rounds in (
+        ("names", names_part, ROUNDS_BY_NAME),
+        ("nodes", nodes_part, ROUNDS_WITH_NODES),
+    ):
+        for candidates in CANDIDATES:
+            part = make(candidates)
+            for claims in CLAIMS:
+                for needs, asked in (("again", [same[claims]]), ("new", new[claims])):
+                    title = f"{form:6}{candidates:6}{claims:7}  {needs:6}"
+                    yield Row(title, asked, part, rounds)
 
 
 def pods_of_claims() -> tuple[dict[int, Object], dict[int, list[Object]]]:
@@ -103,14 +115,14 @@ def _compare(
     for server in servers:  # warm up
         server.ask(request(pods[-1], candidates))
     latencies: dict[Server, list[float]] = {server: [] for server in servers}
-    before = {server: server.cpu_seconds() for server in servers}
+    before = {server: server.process.cpu_seconds for server in servers}
     answer = b""
     for _, asked in zip(range(rounds), cycle(pods), strict=False):
         body = request(asked, candidates)
         for server in servers:
             elapsed, answer = server.ask(body)
             latencies[server].append(elapsed)
-    cpu = {server: (server.cpu_seconds() - before[server]) / rounds for server in servers}
+    cpu = {server: (server.process.cpu_seconds - before[server]) / rounds for server in servers}
     mid = {server: median(latencies[server]) for server in servers}
     p99 = {server: quantiles(latencies[server], n=100)[98] for server in servers}
     columns = [
@@ -139,8 +151,10 @@ def filter_server(file: Path) -> Iterator[Server]:
     log = file.with_name("filter.log")  # not a pipe: nobody would read it
     arguments = ["-m", "cli", "serve", "--cluster-file", str(file), "--host", "127.0.0.1"]
     with _process([*arguments, "--port", "0"], log) as process:
-        _wait_until(lambda: "\n" in log.read_text())
-        port = json.loads(log.read_text().splitlines()[0])["port"]
+        _wait_until(lambda: _STARTED.search(log.read_text()) is not None)
+        started = _STARTED.search(log.read_text())
+        assert started is not None
+        port = int(started[1])
         yield Server(process, http.client.HTTPConnection("127.0.0.1", port, timeout=120))
 
 
@@ -158,15 +172,12 @@ def _is_listening(port: int) -> bool:
 
 
 @contextmanager
-def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with (
-        log.open("wb") as output,
-        subprocess.Popen([sys.executable, *arguments], stdout=output, cwd=ROOT) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.terminate()
+def _process(arguments: list[str], log: Path) -> Iterator[Process]:
+    process = Process(log.stem, [sys.executable, *arguments], log, folder=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
 
 
 def _wait_until(ready: Callable[[], bool]) -> None:

@@ -9,22 +9,19 @@ in a burst: nothing of them is placed either.
 """
 
 import time
-from collections.abc import Iterator
 from random import Random
 from statistics import median
 
 import msgspec
 
-from app.kube import objects
-from app.kube.translate import pod_ref
 from app.settings import Settings
+from benchmarks.asking import pod_record, records_of, replica_of
 from benchmarks.clusters import GIB, cluster, node_name, pod
-from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import Asked, Extender, State, Timeouts, ViewBuilder
 from extender.holds.hold import Sighting
-from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
+from longhorn import Locality, NodeName, Volume, VolumeName
 
 NODES, DISKS, SEED = (100, 1_000, 5_000), 10, 1
 UNPLACED = (0, 50, 500)
@@ -57,7 +54,10 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float, float]:
         record = read_object(document)
         assert record is not None
         builder.apply(None, record)
-    waiting = [*_replicas(unplaced)]
+    waiting = [
+        replica_of(f"vol-{number // REPLICAS}", number % REPLICAS, GIB + number // REPLICAS)
+        for number in range(unplaced)
+    ]
     for number in range(-(-unplaced // REPLICAS)):
         volume = Volume(
             name=VolumeName(f"vol-{number}"),
@@ -70,7 +70,7 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float, float]:
         builder.apply(None, replica)
     builder.settle()
     extender = Extender(Settings().step_limits)
-    asked = pod_ref(msgspec.convert(wanted, objects.Pod))
+    asked = pod_record(wanted)
     candidates = [NodeName(node_name(number)) for number in range(nodes)]
 
     def ask() -> float:
@@ -98,14 +98,10 @@ def _measure(nodes: int, unplaced: int) -> tuple[float, float, float, float]:
 
 def _beside_a_burst(nodes: int, pods: int) -> list[float]:
     wanted = [pod(f"pod-{number}", [GIB]) for number in range(pods + ROUNDS)]
-    records = ClusterObjects()
-    for document in cluster(nodes, DISKS, wanted, seed=SEED, replicas=REPLICAS)["items"]:
-        record = read_object(document)
-        assert record is not None
-        records.add(record)
+    records = records_of(cluster(nodes, DISKS, wanted, seed=SEED, replicas=REPLICAS)["items"])
     view, extender, random = build_view(records), Extender(Settings().step_limits), Random(SEED)
     candidates = [NodeName(node_name(number)) for number in range(nodes)]
-    refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
+    refs = [pod_record(each) for each in wanted]
     for asked in refs[:pods]:
         result = extender.filter(asked, candidates, view)
         extender.hold(result, Asked(), timeouts=TIMEOUTS, now=0.0)
@@ -117,25 +113,6 @@ def _beside_a_burst(nodes: int, pods: int) -> list[float]:
         extender.filter(asked, candidates, view)
         seconds.append(time.perf_counter() - started)
     return seconds
-
-
-def _replicas(count: int) -> Iterator[Replica]:
-    for number in range(count):
-        yield Replica(
-            name=ReplicaName(f"vol-{number // REPLICAS}-r-{number % REPLICAS}"),
-            volume=VolumeName(f"vol-{number // REPLICAS}"),
-            size_bytes=GIB + number // REPLICAS,
-            node=None,
-            disk=None,
-            hard_node_affinity=None,
-            active=True,
-            evicting=False,
-            deleting=False,
-            failed=False,
-            healthy_once=False,
-            started=False,
-            rebuild_retries=0,
-        )
 
 
 if __name__ == "__main__":

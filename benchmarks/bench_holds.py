@@ -12,12 +12,9 @@ from statistics import median
 
 import msgspec
 
-from app.kube import objects
-from app.kube.translate import pod_ref
 from app.settings import Settings
+from benchmarks.asking import pod_record, records_of
 from benchmarks.clusters import GIB, cluster, node_name, pod
-from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import Asked, ClusterView, Extender, PodRef, State, Timeouts
 from extender.holds.hold import Sighting
@@ -63,12 +60,8 @@ def _bursts(numbers: Iterable[int], size_bytes: int, *, replicas: int) -> None:
 
 def _world(nodes: int, size_bytes: int, replicas: int) -> tuple[ClusterView, list[PodRef]]:
     wanted = [pod(f"pod-{number}", [size_bytes]) for number in range(PODS)]
-    records = ClusterObjects()
-    for document in cluster(nodes, DISKS, wanted, seed=SEED, replicas=replicas)["items"]:
-        record = read_object(document)
-        assert record is not None
-        records.add(record)
-    refs = [pod_ref(msgspec.convert(each, objects.Pod)) for each in wanted]
+    records = records_of(cluster(nodes, DISKS, wanted, seed=SEED, replicas=replicas)["items"])
+    refs = [pod_record(each) for each in wanted]
     return build_view(records), [msgspec.structs.replace(ref, uid=ref.name) for ref in refs]
 
 

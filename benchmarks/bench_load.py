@@ -64,7 +64,7 @@ async def _row(
 ) -> None:
     """Measure while one crowd loads the service; *files* have the normal pod, and all others."""
     normal, others = files
-    _reset_peak(instance.process.pid)
+    instance.process.reset_peak()
     process = None
     if crowd is not None:
         process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ async def _row(
     print(
         f"{name:8}{len(latencies):9}{failed:8}{1e3 * percentiles[49]:9.1f}"
         f"{1e3 * percentiles[98]:9.1f}{1e3 * max(latencies):9.1f}"
-        f"{peak_bytes(instance.process.pid) // MIB:6}{terms:7}  {crowd_got}",
+        f"{instance.process.peak_bytes // MIB:6}{terms:7}  {crowd_got}",
         flush=True,
     )
 
@@ -96,17 +96,6 @@ async def _ask(instance: PodProcess, pod: Path) -> tuple[list[float], int]:
     output, _ = await process.communicate()
     seconds, failed = json.loads(output)
     return seconds, failed
-
-
-def _reset_peak(pid: int) -> None:
-    Path(f"/proc/{pid}/clear_refs").write_text("5")
-
-
-def peak_bytes(pid: int) -> int:
-    """Return the most memory that was resident since the last reset."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-    return int(peak) * 1024
 
 
 if __name__ == "__main__":

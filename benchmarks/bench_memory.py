@@ -87,8 +87,8 @@ async def _measure(name: str, row: Row, nodes: int) -> None:
     with TemporaryDirectory() as folder:
         async with target(Path(folder), nodes, _PODS) as at:
             await asyncio.sleep(1)
-            before = at.resident_bytes
-            at.reset_peak()
+            before = at.process.resident_bytes
+            at.process.reset_peak()
             began = asyncio.get_running_loop().time()
             seen = await asyncio.to_thread(row, at)
             took = asyncio.get_running_loop().time() - began
@@ -99,7 +99,8 @@ async def _measure(name: str, row: Row, nodes: int) -> None:
                 for what in ("open_holds", "waiting_pods")
             ]
             print(
-                f"{name:55}{before // MIB:8}{at.resident_bytes // MIB:6}{at.peak_bytes // MIB:6}"
+                f"{name:55}{before // MIB:8}{at.process.resident_bytes // MIB:6}"
+                f"{at.process.peak_bytes // MIB:6}"
                 f"{took:8.1f}{left_out[0]:10},{left_out[1]:4}  {answers}",
                 flush=True,
             )

@@ -15,9 +15,8 @@ from typing import Any
 from app.instance.debug import RoleState
 from app.instance.picture import Sources, draw
 from app.serving.turns import Turns
+from benchmarks.asking import records_of
 from benchmarks.clusters import GIB, cluster, node_name
-from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.decoding import read_object
 from cli.kube.view import build_view
 from extender import ClusterView, Hold, Ledger, PodRef, State, WaitingPods
 from extender.demand.requests import WantedVolume
@@ -76,14 +75,11 @@ async def _draw(sources: Sources) -> tuple[float, int, list[float]]:
 
 
 def _view(nodes: int) -> ClusterView:
-    records = ClusterObjects()
-    for document in [*cluster(nodes, DISKS, [], seed=SEED)["items"], *_claims(nodes)]:
+    items = cluster(nodes, DISKS, [], seed=SEED)["items"]
+    for document in items:
         if document["kind"] == "Node":
             _fill(document)
-        record = read_object(document)
-        assert record is not None
-        records.add(record)
-    return build_view(records)
+    return build_view(records_of([*items, *_claims(nodes)]))
 
 
 def _fill(node: dict[str, Any]) -> None:

@@ -5,20 +5,16 @@ Each run is a process of its own, as for a person. The nodes are in three zones;
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.clusters import GIB, Object, node_name
+from benchmarks.commands import ran
 from benchmarks.templates import LONGHORN
 
-ROOT = Path(__file__).parents[1]
 NODES = (100, 1_000)
 _DISKS, _ZONES, _RUNNING = 10, "abc", 200
 _DISK_BYTES, _SIZE_BYTES = 1_000 * GIB, 100 * GIB
@@ -86,32 +82,20 @@ def _cases(nodes: int, folder: Path) -> list[Case]:
 
 
 def _run(case: Case, folder: Path) -> Run:
-    """Run the command once; the kernel counts its memory."""
+    """Run the command once."""
     drawn = folder / "plan.html"
     drawn.unlink(missing_ok=True)
-    command = [
-        *(sys.executable, "-m", "cli", "plan", *case.words),
-        *("--cluster-file", str(folder / "cluster.json"), "-o", case.output),
+    words = [
+        *("plan", *case.words, "--cluster-file", str(folder / "cluster.json"), "-o", case.output),
         *(("--html", str(drawn)) if case.html else ()),
     ]
-    began = time.perf_counter()
-    with (
-        tempfile.TemporaryFile() as output,
-        subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.DEVNULL) as process,
-    ):
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (_ALL_PLACED, _SOME_NOT):
-            raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}")
-        size = output.tell()
-        output.seek(0)
-        said = re.split(r" \(|, ", output.readline().decode())[0]
+    found = ran(words, [_ALL_PLACED, _SOME_NOT])
+    said = re.split(r" \(|, ", found.first)[0]
     return Run(
-        seconds=seconds,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_mb=usage.ru_maxrss * 1024 / 1e6,
-        output_mb=size / 1e6,
+        seconds=found.seconds,
+        cpu_seconds=found.cpu_seconds,
+        peak_mb=found.peak_mb,
+        output_mb=found.output_bytes / 1e6,
         html_mb=drawn.stat().st_size / 1e6 if case.html else 0.0,
         said=said if case.output == "table" else "",
     )

@@ -11,18 +11,15 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from benchmarks.bench_filter import (
-    CANDIDATES,
-    CLAIMS,
     DISKS,
     NODES,
-    ROUNDS_BY_NAME,
-    ROUNDS_WITH_NODES,
     SEED,
     Server,
     filter_server,
     pods_of_claims,
+    rows,
 )
-from benchmarks.clusters import Object, cluster, names_part, nodes_part, request
+from benchmarks.clusters import Object, cluster, request
 
 VERBS = ("filter", "prioritize")
 
@@ -40,16 +37,9 @@ def main() -> None:
                 f"{'form':6}{'nodes':>6}{'claims':>7}  {'needs':6}"
                 f"{'filter':>8}{'p99':>8}{'prioritize':>12}{'p99':>8}{'ratio':>7}"
             )
-            for form, make, rounds in (
-                ("names", names_part, ROUNDS_BY_NAME),
-                ("nodes", nodes_part, ROUNDS_WITH_NODES),
-            ):
-                for candidates in CANDIDATES:
-                    names = make(candidates)
-                    for claims in CLAIMS:
-                        for needs, asked in (("again", [same[claims]]), ("new", new[claims])):
-                            row = _compare(service, asked, names, rounds)
-                            print(f"{form:6}{candidates:6}{claims:7}  {needs:6}{row}", flush=True)
+            for row in rows(same, new):
+                compared = _compare(service, row.pods, row.candidates, row.rounds)
+                print(f"{row.title}{compared}", flush=True)
 
 
 def _compare(service: Server, pods: list[Object], candidates: bytes, rounds: int) -> str:

@@ -6,18 +6,16 @@ YAML, prints the port of loopback on which it answers lists of them, and ends wi
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from random import Random
 
 import yaml
 
 from benchmarks import objects
 from benchmarks.clusters import GIB, Object, cluster, kubernetes_node, pod
-from benchmarks.templates import LONGHORN, NAMESPACE
-from cli.kube.resources import IN_FILES
+from benchmarks.templates import LONGHORN
+from tests.fakes import FakeApiServer, in_a_thread
 
 JSON_FILE, YAML_FILE = "cluster.json", "cluster.yaml"
 POD = "bench/large"
@@ -74,42 +72,6 @@ def _kind(api_version: str, kind: str, obj: Object) -> Object:
     return {**obj, "apiVersion": api_version, "kind": kind}
 
 
-class _Lists(ThreadingHTTPServer):
-    """Answers lists, page by page."""
-
-    daemon_threads = True
-
-    def __init__(self, found: list[Object]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.lists: dict[str, list[Object]] = {}
-        for (_, kind), resource in IN_FILES.items():
-            wanted = resource.api_version, kind
-            namespace = NAMESPACE if resource.api_version == LONGHORN else ""
-            self.lists[resource.path(namespace)] = [
-                each for each in found if (each["apiVersion"], each["kind"]) == wanted
-            ]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Lists
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        query, items = dict(parse_qsl(url.query)), self.server.lists[url.path]
-        first = int(query.get("continue", 0))
-        last = min(first + int(query["limit"]), len(items))
-        metadata = {"resourceVersion": "1", "continue": str(last) if last < len(items) else ""}
-        body = json.dumps({"metadata": metadata, "items": items[first:last]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Leave stderr to errors."""
-
-
 def main(folder: Path, nodes: int) -> None:
     """Write the files and serve until stdin ends."""
     found = documents(nodes)
@@ -117,11 +79,12 @@ def main(folder: Path, nodes: int) -> None:
     (folder / JSON_FILE).write_text(json.dumps(whole, indent=4))
     with (folder / YAML_FILE).open("w") as file:
         yaml.dump(whole, file, yaml.CSafeDumper)
-    with _Lists(found) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        print(server.server_port, flush=True)
+    server = FakeApiServer(Random(_SEED))
+    for each in found:
+        server.put(each)
+    with in_a_thread(server) as served:
+        print(served.port, flush=True)
         sys.stdin.read()
-        server.shutdown()
 
 
 if __name__ == "__main__":

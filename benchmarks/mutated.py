@@ -22,6 +22,7 @@ import yaml
 
 from app.serving.names import NodeNames
 from app.serving.wire import decode_request
+from tests.certificates import write_certificate
 from tests.fakes import FakeApiServer, over_http
 from tests.fakes.installed import config_map, instance_pod, service
 from tests.integration.pod_objects import claim_object, storage_class_object
@@ -128,20 +129,13 @@ class Sender:
 
     def line(self) -> None:
         """Print where it is."""
-        resident = resident_bytes(self._instance.process.pid)
+        resident = self._instance.process.resident_bytes
         self.most_bytes = max(self.most_bytes, resident)
         statuses = Counter[int]()
         for (_, status), count in self.seen.items():
             statuses[status] += count
         counts = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
         print(f"{self._sent:9}{resident / MIB:8.1f} MiB  {counts}", flush=True)
-
-
-def resident_bytes(pid: int) -> int:
-    """Return how much memory of a process is resident now."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    [resident] = [line.split()[1] for line in lines if line.startswith("VmRSS")]
-    return int(resident) * 1024
 
 
 async def measure(requests: int, seed: int) -> None:
@@ -161,11 +155,11 @@ async def measure(requests: int, seed: int) -> None:
                 await instance.is_up()
                 await instance.leads()
                 await Sender(instance, bodies, WARM_UP, Random(f"warm-up {seed}")).run()
-                before, began = resident_bytes(instance.process.pid), time.monotonic()
+                before, began = instance.process.resident_bytes, time.monotonic()
                 sender = Sender(instance, bodies, requests, Random(seed))
                 await sender.run()
                 await instance.leads()
-                after, took = resident_bytes(instance.process.pid), time.monotonic() - began
+                after, took = instance.process.resident_bytes, time.monotonic() - began
             finally:
                 instance.kill()
     for (verb, status), count in sorted(sender.seen.items()):
@@ -177,15 +171,13 @@ async def measure(requests: int, seed: int) -> None:
     )
 
 
-def _settings(folder: Path) -> dict[str, str]:
-    issued = trustme.CA().issue_cert(HOST)
-    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    issued.private_key_pem.write_to_path(folder / "tls.key")
+def _settings(folder: Path) -> dict[str, object]:
+    chain, key = write_certificate(trustme.CA(), folder)
     return {
-        "webhook_port": str(free_port()),
-        "webhook_cert_file": str(folder / "tls.crt"),
-        "webhook_private_key_file": str(folder / "tls.key"),
-        "body_timeout_seconds": str(BODY_SECONDS),
+        "webhook_port": free_port(),
+        "webhook_cert_file": chain,
+        "webhook_private_key_file": key,
+        "body_timeout_seconds": BODY_SECONDS,
         "log_level": "error",
     }
 

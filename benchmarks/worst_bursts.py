@@ -8,17 +8,16 @@ nodes.
 
 import time
 from collections import deque
-from collections.abc import Iterator
 from random import Random
 from statistics import median
 
 from msgspec.structs import replace
 
-from benchmarks.asking import Cluster, measured, pod_record
+from benchmarks.asking import Cluster, measured, pod_record, replica_of
 from benchmarks.clusters import GIB, cluster, pod
 from benchmarks.worst_cluster import COPIES, DISKS, SEED
 from extender import Asked, ClusterView, End, Ledger, PodRef, Sighting, Timeouts
-from longhorn import Locality, NodeName, Replica, ReplicaName, Volume, VolumeName
+from longhorn import Locality, NodeName, Volume, VolumeName
 
 NODES = (1_000, 5_000)
 PODS, OPEN, ON_THEIR_WAY = 1_000, 20, 20
@@ -109,7 +108,7 @@ class Burst:
         )
         builder.apply(None, volume)
         anywhere = [each for each in found.anywhere(self._random) if each != node]
-        for replica in _replicas(name):
+        for replica in (replica_of(name, copy, _SIZE_BYTES) for copy in range(COPIES)):
             taken = {each.node for each in builder.view.replicas.get(name, ())}
             found.place(replica, [each for each in (node, *anywhere) if each not in taken])
         ledger, view = self._cluster.extender.ledger, builder.view
@@ -162,22 +161,3 @@ def settle() -> None:
 def _settle(ledger: Ledger, view: ClusterView) -> None:
     ledger.settle(view, _TIMEOUTS, 1.0)
     ledger.next_deadline(_TIMEOUTS)
-
-
-def _replicas(volume: VolumeName) -> Iterator[Replica]:
-    for copy in range(COPIES):
-        yield Replica(
-            name=ReplicaName(f"{volume}-r-{copy:08x}"),
-            volume=volume,
-            size_bytes=_SIZE_BYTES,
-            node=None,
-            disk=None,
-            hard_node_affinity=None,
-            active=True,
-            evicting=False,
-            deleting=False,
-            failed=False,
-            healthy_once=False,
-            started=False,
-            rebuild_retries=0,
-        )

@@ -124,13 +124,6 @@ async def event(instance: PodProcess, name: str, *, within_seconds: float) -> da
     return None
 
 
-def memory_mib(instance: PodProcess) -> float:
-    """Return what is resident of an instance."""
-    lines = Path(f"/proc/{instance.process.pid}/status").read_text().splitlines()
-    [resident] = [line.split()[1] for line in lines if line.startswith("VmRSS")]
-    return int(resident) / 1024
-
-
 class Used(NamedTuple):
     """What a process has had of the processor."""
 

@@ -14,7 +14,7 @@ from benchmarks.clusters import GIB, Object, cluster, node_name, request
 from benchmarks.templates import NAMESPACE
 from benchmarks.worst_cluster import DISKS, SEED, waiting_pods
 from benchmarks.worst_lead import START_SECONDS
-from benchmarks.worst_process import Due, changing, event, memory_mib, running, used
+from benchmarks.worst_process import MIB, Due, changing, event, running, used
 from tests.fakes import Change, FakeApiServer, Resource
 from tests.pod_process import PodProcess
 
@@ -77,10 +77,10 @@ async def _memory() -> None:
         await _leads(instance)
         await _reject(instance, pods[:_WARM_UP], rotated)
         for name, candidates, first in (("equal", rotated, 0), ("different", some, PODS)):
-            before = memory_mib(instance)
+            before = instance.process.resident_bytes / MIB
             start = _WARM_UP + first
             await _reject(instance, pods[start : start + PODS], candidates)
-            after = memory_mib(instance)
+            after = instance.process.resident_bytes / MIB
             print(f"{name:12}{1024 * (after - before) / PODS:9.1f}{after:9.0f}", flush=True)
 
 

@@ -50,6 +50,19 @@ class Process:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    @property
+    def resident_bytes(self) -> int:
+        """What is in memory now."""
+        return self._memory_bytes("VmRSS")
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was in memory since the last reset."""
+        return self._memory_bytes("VmHWM")
+
+    def reset_peak(self) -> None:
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
     def kill(self) -> None:
         """Send SIGKILL and wait for the end."""
         self._process.kill()
@@ -84,6 +97,11 @@ class Process:
                 await self.ended()
             except subprocess.TimeoutExpired:
                 self.kill()
+
+    def _memory_bytes(self, key: str) -> int:
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        [value] = [line.split()[1] for line in lines if line.startswith(key)]
+        return int(value) * 1024
 
     def assert_running(self) -> None:
         """Fail with the end of its log if it has ended by itself."""

@@ -15,6 +15,7 @@ import trustme
 from tests.actors.api import CSI_DRIVERS, PODS, STORAGE_CLASSES, Api, Key, Kind, Object
 from tests.actors.longhorn import csi_driver, storage_class
 from tests.admission import of_claim
+from tests.certificates import write_certificate
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import InstanceProcess
 from tests.e2e.users import ADMIN, EXTENDER
@@ -155,13 +156,8 @@ async def _listens(port: int) -> bool:
 
 def certificate(ca: trustme.CA, folder: Path) -> Mapping[str, str]:
     """Write a certificate for this machine; return the settings that name it."""
-    issued = ca.issue_cert("127.0.0.1")
-    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    issued.private_key_pem.write_to_path(folder / "tls.key")
-    return {
-        "webhook_cert_file": str(folder / "tls.crt"),
-        "webhook_private_key_file": str(folder / "tls.key"),
-    }
+    chain, key = write_certificate(ca, folder)
+    return {"webhook_cert_file": chain, "webhook_private_key_file": key}
 
 
 def policy(way: Way) -> list[Object]:

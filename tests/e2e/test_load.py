@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from app.config import NAME
-from benchmarks.bench_load import peak_bytes
 from tests.actors import api as kinds
 from tests.actors.api import LEASES
 from tests.actors.longhorn import NAMESPACE
@@ -45,7 +44,7 @@ async def test_pods_are_placed_and_the_lease_is_kept_beside(
         async with asyncio.timeout(SECONDS + END_SECONDS):
             output, _ = await process.communicate()
         after = await _lease(world)
-        memory_bytes = peak_bytes(leader.process.pid)
+        memory_bytes = leader.process.peak_bytes
         report.measured(
             f"beside a crowd that is {crowd}",
             f"{PODS} pods bound in {outcome.bound_seconds:.1f} s with "

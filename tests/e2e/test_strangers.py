@@ -18,7 +18,6 @@ import pytest
 
 from app.config import NAME
 from benchmarks import strangers
-from benchmarks.bench_load import peak_bytes
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Object
 from tests.actors.longhorn import NAMESPACE
@@ -94,7 +93,7 @@ async def test_pods_get_their_nodes_beside_them(
         leader, before = await world.extender.leader(), await _lease(world)
         beside = await _fill(world, kinds_asked)
         after = await _lease(world)
-        memory_bytes = peak_bytes(leader.process.pid)
+        memory_bytes = leader.process.peak_bytes
 
     report.measured(
         f"beside 1,000 requests a second of strangers ({', '.join(kinds_asked)})",

@@ -39,6 +39,7 @@ class Target:
     """A process that leads, and pods that exist.
 
     Attributes:
+        process: The process.
         nodes: The names of the nodes.
         pods: The pods as they are, by the claim that they have.
     """
@@ -46,20 +47,8 @@ class Target:
     def __init__(self, instance: PodProcess, nodes: list[str], pods: dict[str, list[Object]]):
         self.nodes = nodes
         self.pods = pods
-        self._instance = instance
-
-    @property
-    def resident_bytes(self) -> int:
-        """What is in memory now."""
-        return self._status("VmRSS")
-
-    @property
-    def peak_bytes(self) -> int:
-        """The most that was in memory since the last reset."""
-        return self._status("VmHWM")
-
-    def reset_peak(self) -> None:
-        Path(f"/proc/{self._instance.process.pid}/clear_refs").write_text("5")
+        self.process = instance.process
+        self._port = instance.port
 
     def send(self, sending: Sending) -> Counter[str]:
         """Send requests one after another; return what became of them."""
@@ -92,13 +81,8 @@ class Target:
 
     def _connect(self, address: str) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(
-            CLIENT, self._instance.port, timeout=PATIENCE_SECONDS, source_address=(address, 0)
+            CLIENT, self._port, timeout=PATIENCE_SECONDS, source_address=(address, 0)
         )
-
-    def _status(self, key: str) -> int:
-        lines = Path(f"/proc/{self._instance.process.pid}/status").read_text().splitlines()
-        [value] = [line.split()[1] for line in lines if line.startswith(key)]
-        return int(value) * 1024
 
 
 @asynccontextmanager

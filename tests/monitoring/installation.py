@@ -19,6 +19,7 @@ import trustme
 
 from monitoring.rules import ALERTS, Alert
 from monitoring.series import CONTROLLER_JOB
+from tests.certificates import write_certificate
 from tests.fakes import Call, FakeApiServer, over_http
 from tests.fakes import installed as names
 from tests.integration.rbac import of_the_controller, shipped
@@ -114,15 +115,6 @@ def rights() -> Callable[[Call], bool]:
     return lambda call: (controller if call.client.startswith("controller-") else service).allow(
         call
     )
-
-
-def write_certificate(ca: trustme.CA, folder: Path, name: str) -> tuple[str, str]:
-    """Write a certificate of our address; return the files of its chain and of its key."""
-    chain, key = folder / f"{name}.crt", folder / f"{name}.key"
-    certificate = ca.issue_cert(_HOST)
-    certificate.cert_chain_pems[0].write_to_path(chain)
-    certificate.private_key_pem.write_to_path(key)
-    return str(chain), str(key)
 
 
 def _faster_alerts() -> tuple[Alert, ...]:

@@ -13,11 +13,12 @@ import trustme
 
 from monitoring.panels import Query
 from monitoring.rules import ALERTS
+from tests.certificates import write_certificate
 from tests.fakes import Call, FakeApiServer
 from tests.fakes.installed import NAMESPACE
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
 from tests.monitoring.disks import Disks, lend, spoil
-from tests.monitoring.installation import installed, rights, write_certificate
+from tests.monitoring.installation import installed, rights
 from tests.monitoring.prometheus import Alerting, Prometheus, Sample
 from tests.monitoring.work import in_background, repeat, work
 from tests.pod_process import PodProcess
