@@ -5,7 +5,7 @@ Each node has one disk of 100 GiB, and a claim is of 60 GiB: two do not go toget
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -71,6 +71,13 @@ class World:
         """Wait until an instance answers; return it."""
         await self.processes.until(self._answering, within=within, glance=0.01)
         return self.leader
+
+    async def replace_leader(self, end: Callable[[Process], None] = Process.terminate) -> None:
+        """End the leader, and wait until the next one answers."""
+        leader = self.leader
+        end(leader)
+        await self.processes.until(lambda: not leader.is_leading, within=6)
+        await self.answers()
 
     async def ask(
         self,

@@ -1,8 +1,10 @@
 """What stands in the answers of leaders and others, and what becomes of their connections."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
-from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Processes
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Answer, Process, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -34,25 +36,17 @@ async def test_others_refuse_with_one_text_and_close_the_connection() -> None:
         assert len({each.body for each in answers if each}) == 1
 
 
+@pytest.mark.parametrize("verb", [Process.filter, Process.prioritize])
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"Pod": null}'])
-async def test_others_close_the_connection_of_a_bad_request_too(body: bytes) -> None:
+async def test_only_the_leader_keeps_the_connection_of_a_bad_request(
+    verb: Callable[..., Awaitable[Answer | None]], body: bytes
+) -> None:
     async with Processes() as processes:
         await processes.start_all(2)
 
-        bad = await processes.standbys[0].filter(body=body)
+        bad = [await verb(each, body=body) for each in (processes.leader, *processes.standbys)]
 
-        assert bad is not None
-        assert (bad.status, bad.closes) == (400, True)
-
-
-async def test_the_leader_keeps_the_connection_of_a_bad_request() -> None:
-    async with Processes() as processes:
-        await processes.start_all(1)
-
-        bad = await processes.leader.filter(body=b"{")
-
-        assert bad is not None
-        assert (bad.status, bad.closes) == (400, False)
+        assert [(each.status, each.closes) for each in bad if each] == [(400, False), (400, True)]
 
 
 async def test_the_same_question_gets_the_same_bytes() -> None:

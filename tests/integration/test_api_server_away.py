@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes import Delay, Fault
-from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Processes
+from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -28,22 +28,6 @@ async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(
             took = await processes.until(lambda: not processes.leaders, within=1.3)
 
         assert took > 0
-
-
-@refused_or_silent
-async def test_everybody_refuses_with_one_text_until_it_is_back(*, silent: bool) -> None:
-    async with Processes() as processes:
-        await processes.start_all(3)
-        answers = []
-
-        with processes.server.outage(silent=silent):
-            await asyncio.sleep(6)
-            for _ in range(54):
-                answers += [await each.filter() for each in processes.all]
-                await asyncio.sleep(1)
-
-        assert {(each.error, each.closes) for each in answers if each} == {(NOT_THE_LEADER, True)}
-        assert len({each.body for each in answers if each}) == 1
 
 
 @refused_or_silent
@@ -73,19 +57,6 @@ async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_ba
 
         await processes.until(
             processes.is_answered, within=LOST_REQUEST_SECONDS + RECOVERY_SECONDS, glance=0.5
-        )
-
-
-@refused_or_silent
-async def test_what_changed_meanwhile_is_known_soon_after(*, silent: bool) -> None:
-    async with Processes() as processes:
-        await processes.start_all(2)
-        with processes.server.outage(silent=silent):
-            processes.server.delete("persistentvolumeclaims", "pair-a", "default")
-            await asyncio.sleep(60)
-
-        await processes.until(
-            processes.is_answered_with("pair-a is not in the cluster"), within=RECOVERY_SECONDS
         )
 
 

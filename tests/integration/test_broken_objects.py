@@ -59,21 +59,6 @@ async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late: bool
         assert pair.accepted == ["node-2", "node-3", "node-4"]
 
 
-async def test_a_node_that_can_be_read_again_is_accepted_again() -> None:
-    async with Processes() as processes:
-        await processes.start_all(1)
-        node = spoil(
-            processes, "nodes.longhorn.io", "node-3", "longhorn-system", status={"diskStatus": 7}
-        )
-        await asyncio.sleep(0.1)
-        assert (await answer_of(processes)).accepted == ["node-2", "node-4"]
-
-        processes.server.put(node)
-        await asyncio.sleep(0.1)
-
-        assert (await answer_of(processes)).accepted == ["node-2", "node-3", "node-4"]
-
-
 async def test_a_broken_object_does_not_keep_an_instance_from_leading() -> None:
     async with Processes() as processes:
         for resource in ("volumes", "replicas", "settings", "backingimages"):

@@ -43,7 +43,7 @@ async def test_one_of_two_instances_decides() -> None:
         assert controllers.writes_of(standby) == []
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second(seed: int) -> None:
     async with with_a_schedule(seed) as controllers:
         await controllers.start_all(2)
@@ -56,7 +56,7 @@ async def test_a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second
         await controllers.until(lambda: controllers.entries() == {"a": 30}, within=within)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_leader_killed_between_its_two_writes_leaves_what_the_next_one_completes(
     seed: int,
 ) -> None:
@@ -96,20 +96,6 @@ async def test_a_leader_that_was_frozen_writes_nothing_when_it_goes_on() -> None
         assert len(controllers.writes_of(frozen)) == before
 
 
-async def test_a_process_that_is_told_to_end_gives_the_lease_back() -> None:
-    async with with_a_schedule() as controllers:
-        await controllers.start_all(2)
-        ending = controllers.leader
-
-        ending.terminate()
-        controllers.ask(a=30)
-
-        await controllers.until(lambda: controllers.entries() == {"a": 30}, within=SOON_SECONDS)
-        assert ending.ended.done()
-        controllers.leader.terminate()
-        await controllers.until(lambda: controllers.holder == "", within=SOON_SECONDS)
-
-
 @pytest.mark.parametrize("silent", [False, True], ids=["refused", "silent"])
 async def test_what_was_asked_while_the_api_server_was_away_is_decided_after(
     *, silent: bool
@@ -125,19 +111,7 @@ async def test_what_was_asked_while_the_api_server_was_away_is_decided_after(
         assert sorted(controllers.entries().values()) == [-1, 60]
 
 
-async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped() -> None:
-    async with with_a_schedule() as controllers:
-        await controllers.start_all(2)
-        cut_off = controllers.leader
-
-        with controllers.server.outage(cut_off.pod):
-            controllers.ask(a=30)
-            await controllers.always(lambda: len(controllers.leaders) <= 1, seconds=15)
-            assert controllers.entries() == {"a": 30}
-            assert controllers.leader is not cut_off
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed: int) -> None:
     """Their passes race: each write names the version that it was decided on."""
     async with with_a_schedule(seed) as controllers:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.builders import GIB, document, node_document
+from tests.builders import node_document
 from tests.fakes import Answer, Call, Fault, LostAnswer
 from tests.integration.controllers import Controllers
 from tests.integration.instances import VIRTUAL_TIME
-from tests.unit.app.disk_schedule.bench import DISK, NAMESPACE, PLURAL, put_replica, put_schedule
+from tests.unit.app.disk_schedule.bench import DISK, NAMESPACE, PLURAL, put_schedule
 
 pytestmark = VIRTUAL_TIME
 
@@ -71,30 +71,6 @@ async def test_scenario_42_a_disk_replaced_under_its_name_gets_a_new_and_empty_o
         assert verbs == [("create", DISK), ("patch", DISK), ("delete", DISK), ("create", NEW)]
 
 
-async def test_the_object_of_a_disk_that_is_removed_is_deleted() -> None:
-    async with Controllers(manage_objects=True) as controllers:
-        await controllers.start_all(1)
-        await controllers.until(controllers.object, within=SOON_SECONDS)
-
-        controllers.server.put(node_document(spec={"disks": {}}, status={"diskStatus": {}}))
-
-        await controllers.until(lambda: names(controllers) == [], within=SOON_SECONDS)
-
-
-async def test_a_disk_that_is_not_ready_keeps_its_object() -> None:
-    async with Controllers(manage_objects=True) as controllers:
-        await controllers.start_all(1)
-        await controllers.until(controllers.object, within=SOON_SECONDS)
-        controllers.ask(a=30)
-        await controllers.until(lambda: controllers.entries() == {"a": 30}, within=SOON_SECONDS)
-
-        for status in ({"storageMaximum": 0, "storageAvailable": 0}, {"diskUUID": ""}):
-            controllers.server.put(node_document(disk_status=status))
-            await asyncio.sleep(60)
-
-        assert controllers.entries() == {"a": 30}
-
-
 async def test_what_the_watch_shows_late_deletes_nothing() -> None:
     """The disk is back before the controller learns that it was replaced."""
     async with Controllers(manage_objects=True) as controllers:
@@ -136,14 +112,6 @@ async def test_an_object_asked_for_room_at_the_last_moment_is_looked_at_again() 
         await controllers.until(lambda: names(controllers) == [NEW], within=MENDED_SECONDS)
 
 
-async def test_who_does_not_manage_objects_makes_none() -> None:
-    async with Controllers() as controllers:
-        await controllers.start_all(1)
-        await asyncio.sleep(60)
-
-        assert names(controllers) == []
-
-
 @pytest.mark.parametrize("kind", [Answer(503), Answer(403), LostAnswer()])
 async def test_after_a_fault_there_is_still_one_object_for_each_disk(
     kind: Answer | LostAnswer,
@@ -159,17 +127,6 @@ async def test_after_a_fault_there_is_still_one_object_for_each_disk(
         await controllers.always(lambda: len(names(controllers)) == 5, seconds=60)
         for process in controllers.all:
             assert not process.ended.done()
-
-
-async def test_a_leader_that_is_killed_leaves_what_the_next_one_completes() -> None:
-    async with Controllers(manage_objects=True) as controllers:
-        await controllers.start_all(2)
-        await controllers.until(controllers.object, within=SOON_SECONDS)
-
-        controllers.leader.kill()
-        controllers.server.put(REPLACED)
-
-        await controllers.until(lambda: names(controllers) == [NEW], within=MENDED_SECONDS)
 
 
 async def test_beside_longhorns_own_controller_no_object_is_made_or_deleted() -> None:
@@ -191,13 +148,3 @@ async def test_a_node_that_is_being_deleted_gets_no_object() -> None:
         await asyncio.sleep(30)
 
         assert names(controllers) == []
-
-
-async def test_what_is_on_the_disk_is_taken_over_by_a_new_object() -> None:
-    async with Controllers(manage_objects=True) as controllers:
-        on_disk = {"nodeID": "node-1", "diskID": DISK, "healthyAt": "2026-01-01T00:00:00Z"}
-        put_replica(controllers.server, "a", volumeSize=str(120 * GIB), **on_disk)
-        controllers.server.put(document("Replica", "elsewhere"))
-        await controllers.start_all(1)
-
-        await controllers.until(lambda: controllers.entries() == {"a": 120}, within=SOON_SECONDS)

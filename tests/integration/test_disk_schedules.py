@@ -11,7 +11,7 @@ import pytest
 
 from extender import End
 from tests.builders import GIB, conditions, document
-from tests.fakes import DISK_SCHEDULES, Answer, Call, Fault, Refused, WatchEndsAtOnce
+from tests.fakes import DISK_SCHEDULES, Answer, Call, Fault, Refused
 from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
@@ -76,9 +76,7 @@ def noise(call: Call) -> bool:
     [
         pytest.param([], id="calm"),
         pytest.param([Fault(Refused(), noise, 5)], id="refused"),
-        pytest.param([Fault(Answer(500), noise, 5)], id="500"),
         pytest.param([Fault(Answer(404), reads, 3)], id="404"),
-        pytest.param([Fault(WatchEndsAtOnce(), noise, 4)], id="watches-end"),
     ],
 )
 async def test_disks_are_counted_by_them_while_they_are_served(faults: list[Fault]) -> None:

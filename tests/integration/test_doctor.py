@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,14 +47,12 @@ class Cluster(Processes):
 
     Attributes:
         user: As whom the doctor comes.
-        wants_scores: Whether kube-scheduler calls /prioritize, too.
         reviewed: The reviews that were asked for.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(pods=2, **options)
         self.user = ACCOUNT
-        self.wants_scores = True
         self.reviewed: list[Call] = []
         self.server.interfere = self._review
         service, rules = self.server.authorize, shipped(NAMESPACE)
@@ -72,8 +71,7 @@ class Cluster(Processes):
 
     async def start_all(self, count: int = 3) -> list[Process]:
         processes = await super().start_all(count)
-        if self.wants_scores:
-            await self.leader.prioritize()
+        await self.leader.prioritize()
         return processes
 
     async def inspect(self, *, is_in_pod: bool = False) -> Facts:
@@ -118,6 +116,15 @@ class Cluster(Processes):
         return answer({"allowed": shipped(NAMESPACE).allow(asked)})
 
 
+@asynccontextmanager
+async def called() -> AsyncIterator[Cluster]:
+    """Run two instances that kube-scheduler calls, until the Lease says so."""
+    async with Cluster() as cluster:
+        await cluster.start_all(2)
+        await asyncio.sleep(2)
+        yield cluster
+
+
 SERVICE_SPEC = {
     "type": "ClusterIP",
     "clusterIP": "10.96.0.95",
@@ -145,10 +152,7 @@ def answer(status: Object) -> Answer:
 
 @VIRTUAL_TIME
 async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_service() -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
-
+    async with called() as cluster:
         assert await cluster.problems() == set()
         read = [call for call in cluster.server.calls if call.client == DOCTOR]
         assert {call.verb for call in read if call not in cluster.reviewed} <= {"get", "list"}
@@ -157,9 +161,7 @@ async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_ser
 
 @VIRTUAL_TIME
 async def test_a_port_that_is_open_to_everything_is_found() -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
+    async with called() as cluster:
         cluster.server.delete("networkpolicies.networking.k8s.io", NAME, NAMESPACE)
 
         assert await cluster.problems() == {"port-open"}
@@ -177,9 +179,7 @@ async def test_a_port_that_is_open_to_everything_is_found() -> None:
 async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_service(
     labels: Object,
 ) -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
+    async with called() as cluster:
         cluster.server.put(
             {
                 "apiVersion": "v1",
@@ -190,19 +190,6 @@ async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_servi
         )
 
         assert await cluster.problems() == {"autoscaler-not-told", "autoscaler-sees-no-room"}
-
-
-@VIRTUAL_TIME
-async def test_kube_scheduler_that_never_asks_for_scores_is_found() -> None:
-    async with Cluster() as cluster:
-        cluster.wants_scores = False
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
-        assert await cluster.problems() == {"never-prioritized"}
-
-        await cluster.leader.prioritize()
-        await asyncio.sleep(2)
-        assert await cluster.problems() == set()
 
 
 @VIRTUAL_TIME
@@ -271,9 +258,7 @@ async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it()
 @VIRTUAL_TIME
 @pytest.mark.parametrize("kind", [Hang(), Answer(403, b"no"), Answer(200, b"<html>"), Refused()])
 async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind: FaultKind) -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
+    async with called() as cluster:
         strike(cluster, kind, lambda call: call.resource == "storageclasses")
         began = asyncio.get_running_loop().time()
 
@@ -283,9 +268,7 @@ async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind: FaultKind) -
 
 @VIRTUAL_TIME
 async def test_kind_that_is_not_served_is_found() -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
+    async with called() as cluster:
         cluster.server.remove_resource("longhorn.io", "backingimages")
 
         assert await cluster.problems() == {"kind-not-served"}
@@ -293,10 +276,7 @@ async def test_kind_that_is_not_served_is_found() -> None:
 
 @VIRTUAL_TIME
 async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
-
+    async with called() as cluster:
         annotations = cluster.annotations()
 
         assert annotations[MOST_CANDIDATES] == str(len(NODES))
@@ -306,9 +286,7 @@ async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
 
 @VIRTUAL_TIME
 async def test_the_next_leader_keeps_what_the_last_one_noted() -> None:
-    async with Cluster() as cluster:
-        await cluster.start_all(2)
-        await asyncio.sleep(2)
+    async with called() as cluster:
         noted = cluster.annotations()
         first = cluster.leader
         first.kill()

@@ -89,21 +89,6 @@ async def test_edits_of_others_are_repaired(edit: Callable[[Processes], None]) -
         await processes.until(lambda: is_published(processes), within=VERIFY_SECONDS)
 
 
-async def test_what_others_noted_on_a_slice_stays() -> None:
-    async with Processes() as processes:
-        await processes.start_all(1)
-        found = processes.slice()
-        assert found is not None
-        found["metadata"]["labels"]["team"] = "storage"
-        processes.server.put({**found, "endpoints": []})
-
-        await processes.until(lambda: is_published(processes), within=VERIFY_SECONDS)
-
-        found = processes.slice()
-        assert found is not None
-        assert found["metadata"]["labels"]["team"] == "storage"
-
-
 async def test_a_pod_without_an_address_is_published_once_it_has_one() -> None:
     async with Processes() as processes:
         processes.server.put(instance_pod(0, addresses=()))

@@ -12,7 +12,7 @@ LEASE_SECONDS = 8
 
 
 @pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 async def test_another_instance_answers_within_the_lease_and_a_second(
     seed: int, count: int
 ) -> None:
@@ -49,14 +49,3 @@ async def test_of_two_processes_with_one_pod_name_one_leads() -> None:
         await processes.always(lambda: len(processes.leaders) == 1, seconds=20)
 
         assert [twin.is_running for twin in twins] == [True, True]
-
-
-async def test_one_instance_after_another_is_replaced() -> None:
-    async with Processes() as processes:
-        await processes.start_all(3)
-        for _ in range(2):
-            processes.leader.kill()
-            await processes.until(processes.is_answered, within=LEASE_SECONDS + 1)
-
-        [last] = [each for each in processes.all if each.is_running]
-        assert processes.points_at(last)

@@ -1,13 +1,11 @@
 """An instance that ends, told to or not, leaves nothing behind that would keep others waiting."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
-from tests.fakes import Call, Fault, FaultKind, Hang, LostAnswer
-from tests.integration.instances import SLICES, VIRTUAL_TIME, Answer, Processes
-from tests.integration.processes import LEASES
+from tests.fakes import Fault, Hang
+from tests.integration.instances import VIRTUAL_TIME, Answer, Processes
 
 pytestmark = VIRTUAL_TIME
 
@@ -18,7 +16,7 @@ STOP_SECONDS = 5.0
 
 
 @pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 async def test_another_instance_answers_within_two_seconds(seed: int, count: int) -> None:
     async with Processes(seed) as processes:
         await processes.start_all(count)
@@ -86,37 +84,6 @@ async def test_an_end_at_any_moment_of_the_start_leaves_lease_and_endpoints_free
         processes.server.latency = lambda _: (0.02, 0.02)
         leaving = processes.start(0)
         await asyncio.sleep(milliseconds / 1000)
-
-        leaving.terminate()
-        await processes.until(leaving.ended.done, within=1)
-
-        assert processes.holder == ""
-        assert processes.addresses() == []
-
-
-def writes_lease(call: Call) -> bool:
-    return call.resource == "leases" and call.verb in ("create", "update")
-
-
-def writes_slice(call: Call) -> bool:
-    return call.resource == "endpointslices" and call.verb in ("create", "update")
-
-
-@pytest.mark.parametrize(
-    ("kind", "matches"),
-    [
-        pytest.param(LostAnswer(hang=True), writes_lease, id="acquired-without-knowing"),
-        pytest.param(LostAnswer(hang=True), writes_slice, id="published-without-knowing"),
-    ],
-)
-async def test_what_was_written_without_an_answer_is_taken_back(
-    kind: FaultKind, matches: Callable[[Call], bool]
-) -> None:
-    async with Processes() as processes:
-        processes.server.faults = [Fault(kind, matches)]
-        leaving = processes.start(0)
-        written = LEASES if matches is writes_lease else SLICES
-        await processes.until(lambda: processes.server.list(written), within=5)
 
         leaving.terminate()
         await processes.until(leaving.ended.done, within=1)

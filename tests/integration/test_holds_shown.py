@@ -16,7 +16,6 @@ pytestmark = VIRTUAL_TIME
 WAITED = "pod_scheduling_wait_duration_seconds"
 RESERVED = "node_reservation_duration_seconds"
 CHOSEN = "node_choice_duration_seconds"
-FILTER_WAITED = "filter_wait_duration_seconds"
 
 
 def observed(world: World, name: str, **labels: str) -> tuple[float, float]:

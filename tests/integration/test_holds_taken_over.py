@@ -1,14 +1,123 @@
-"""A new leader holds what the one before held: it finds it in the cluster."""
+"""A leader that ends leaves nothing open, and the next one holds what it finds in the cluster."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
 
+from tests.fakes import Answer, Call, Delay, Fault, FaultKind
 from tests.integration.instances import VIRTUAL_TIME, Process
-from tests.integration.scheduling import ONE, THREE, TWO, World, serving
+from tests.integration.scheduling import ONE, THREE, TWO, Held, World, serving
 
 pytestmark = VIRTUAL_TIME
+
+
+async def test_a_leader_that_ends_waits_until_the_last_choice_shows() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first", "other")
+        await world.accept("first")
+        leader = world.leader
+
+        leader.terminate()
+        await asyncio.sleep(0.6)
+        assert leader.is_leading
+        world.select("first", TWO)
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        await world.answers()
+
+        assert took < 0.1
+        assert await world.held_nodes("first") == (TWO,)
+        assert (await world.ask("other")).accepted == [ONE, THREE]
+
+
+async def test_a_leader_that_ends_does_not_wait_for_what_was_chosen() -> None:
+    """One of two candidates was accepted."""
+    async with serving(2, nodes=(ONE, TWO)) as world:
+        await world.add_pods("full", "first")
+        world.run("full", TWO)
+        await world.settled()
+        assert (await world.ask("first")).accepted == [ONE]
+        leader = world.leader
+        leader.terminate()
+        await asyncio.sleep(0.1)
+
+        world.select("first", ONE)
+
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        assert took < 0.1
+
+
+async def test_a_leader_that_ends_waits_a_second_at_most() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        leader = world.leader
+
+        leader.terminate()
+        took = await world.processes.until(lambda: not leader.is_leading, within=2, glance=0.001)
+
+        assert took == pytest.approx(1.0, abs=0.05)
+
+
+async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() -> None:
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        world.select("first", ONE)
+        await world.settled()
+        before, leader = await world.held(), world.leader
+        world.set_config(enabled="false")
+        await world.processes.until(lambda: not leader.is_leading, within=2)
+        assert await world.held(leader) == []
+
+        world.set_config(enabled="true")
+        await world.answers()
+
+        assert await world.held() == before
+
+
+@pytest.mark.parametrize(
+    "nominated",
+    [
+        pytest.param(True, id="1.35"),
+        pytest.param(False, id="1.34"),
+    ],
+)
+async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated: bool) -> None:
+    async with serving(2) as world:
+        await world.add_pods("first", "other")
+        await world.accept("first")
+        if nominated:
+            world.nominate("first", ONE)
+        world.select("first", ONE)
+        await world.settled()
+        held = await world.held()
+        world.server.watch_delay = lambda call: 1.0 if call.resource == "persistentvolumes" else 0.0
+
+        world.provision("first")
+        await world.replace_leader()
+        await asyncio.sleep(2)
+
+        assert held == [Held("first", "chosen", (ONE,), (world.volume("first"),))]
+        assert await world.held() == held
+
+
+async def test_a_pod_whose_volume_is_gone_delays_no_take_over() -> None:
+    """It has a node and waits for ever for what its claim was bound to."""
+    async with serving(2) as world:
+        await world.add_pods("stuck")
+        claim = world.of("persistentvolumeclaims", "stuck")
+        world.server.put({**claim, "spec": {**claim["spec"], "volumeName": "gone"}})
+        world.bind("stuck", ONE)
+        await world.settled()
+        leader = world.leader
+
+        leader.terminate()
+        await world.processes.until(lambda: not leader.is_leading, within=0.1)
+
+        assert await world.processes.until(world.processes.addresses, within=5) < 2
+        await world.answers(within=0.1)
+
 
 Step = Callable[[World], None]
 
@@ -53,11 +162,9 @@ async def test_the_next_leader_holds_the_same(state: Step, end: Callable[[Proces
         await world.accept("first")
         state(world)
         await world.settled()
-        before, leader = await world.held(), world.leader
+        before = await world.held()
 
-        end(leader)
-        await world.processes.until(lambda: not leader.is_leading, within=6)
-        await world.answers()
+        await world.replace_leader(end)
 
         assert await world.held() == before
         assert (await world.ask("other")).accepted == [TWO, THREE]
@@ -138,3 +245,74 @@ async def test_a_leader_that_is_frozen_for_a_while_learns_what_it_missed() -> No
 
         assert leader.is_leading
         assert (await world.ask("third")).accepted == [ONE, TWO]
+
+
+TAKE_OVER_SECONDS = 9.5
+JUST_BEGUN = "this instance of the extender has just begun to lead; ask again"
+
+
+def lists_pods(call: Call) -> bool:
+    return (call.verb, call.resource, call.name) == ("list", "pods", "")
+
+
+async def test_a_new_leader_answers_only_when_it_knows_what_to_hold() -> None:
+    async with serving(2) as world:
+        await world.add_pods("first", "other")
+        await world.accept("first")
+        world.select("first", ONE)
+        world.server.faults.append(Fault(Delay(3.0), lists_pods))
+        leader = world.leader
+        leader.terminate()
+        await world.processes.until(lambda: not leader.is_leading, within=2)
+        await world.processes.until(lambda: world.processes.leaders, within=2)
+
+        for _ in range(5):
+            assert (await world.ask("other")).error == JUST_BEGUN
+            assert world.processes.addresses() == []
+            await asyncio.sleep(0.5)
+        await world.answers(within=2)
+
+        assert (await world.ask("other")).accepted == [TWO, THREE]
+
+
+@pytest.mark.parametrize("failure", [Answer(403), Answer(500), Answer(410), Answer(200, b"{")])
+async def test_a_new_leader_that_cannot_list_the_pods_tries_until_it_can(
+    failure: FaultKind,
+) -> None:
+    async with serving(2) as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        world.select("first", ONE)
+        failing = Fault(failure, lists_pods, times=None)
+        world.server.faults.append(failing)
+        world.leader.kill()
+        await world.processes.until(lambda: world.processes.leaders, within=TAKE_OVER_SECONDS)
+        await asyncio.sleep(20)
+        assert (await world.ask("first")).error == JUST_BEGUN
+
+        world.server.faults.remove(failing)
+        await world.answers(within=8.5)
+
+        assert await world.held_nodes("first") == (ONE,)
+
+
+async def test_a_listing_that_outlives_its_term_counts_for_nothing() -> None:
+    """The pod is bound and runs before the second term begins."""
+    async with serving() as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        world.select("first", ONE)
+        leader = world.leader
+        with world.server.outage():
+            await world.processes.until(lambda: not leader.is_leading, within=6)
+        world.server.latency = lambda call: (0.0, 3.0) if lists_pods(call) else (0.0, 0.0)
+        # The longest pause of a watch, what proves that it goes on, and the lease.
+        await world.processes.until(lambda: leader.is_leading, within=13)
+        world.set_config(enabled="false")
+        await world.processes.until(lambda: not leader.is_leading, within=2)
+        world.run("first", ONE)
+
+        world.set_config(enabled="true")
+        await world.answers()
+
+        assert await world.held() == []

@@ -1,13 +1,15 @@
 """An answer waits if, and only if, the choice of another pod's node may change it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from tests.integration.instances import VIRTUAL_TIME, Answer
+from extender import Mode
+from tests.builders import node_document, runner_documents
+from tests.integration.instances import VIRTUAL_TIME, Answer, Process
 from tests.integration.scheduling import HELD, ONE, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
@@ -63,36 +65,6 @@ async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
         assert await world.held_nodes("second") == (TWO,)
 
 
-async def test_a_pod_that_is_deleted_leaves_its_room_at_once() -> None:
-    async with with_open_hold() as world:
-        asked = await Asked.and_waits(world, "second")
-
-        world.delete_pod("first")
-
-        answer, seconds = await asked.answer()
-        assert answer.accepted == [ONE, TWO]
-        assert seconds < 0.2 + PROMPTLY_SECONDS
-
-
-async def test_a_wait_ends_with_the_answer_that_was_to_be_given() -> None:
-    async with with_open_hold() as world:
-        answer, seconds = await Asked(world, "second").answer()
-
-        assert answer.rejected == {ONE: HELD, TWO: HELD}
-        assert seconds == pytest.approx(WAIT_SECONDS, abs=0.01)
-
-
-async def test_a_claim_that_is_deleted_meanwhile_is_named() -> None:
-    async with with_open_hold() as world:
-        asked = await Asked.and_waits(world, "second")
-        world.delete_claim("second")
-
-        world.nominate("first", ONE)
-
-        answer, _ = await asked.answer()
-        assert "default/second" in answer.error
-
-
 async def test_a_leader_that_ends_lets_nobody_wait() -> None:
     async with with_open_hold(count=2) as world:
         asked = await Asked.and_waits(world, "second")
@@ -119,17 +91,138 @@ async def test_who_loses_the_lease_lets_nobody_wait() -> None:
         assert answer.closes
 
 
-async def test_what_was_held_before_stands_while_a_pod_waits() -> None:
-    async with serving(wait_seconds=WAIT_SECONDS) as world:
-        await world.add_pods("first", "second", "third")
-        await world.accept("first", ONE, TWO)
-        await world.accept("second", THREE)
-        asked = await Asked.and_waits(world, "second", ONE, TWO)
-        assert not (await world.ask("third", THREE)).accepted
+LOCKED = "another pod that was given this node may still be bound to it"
+RESERVED = "the node is reserved until the replicas of another pod are placed"
 
+
+@asynccontextmanager
+async def locking(count: int = 1, **settings: Any) -> AsyncIterator[World]:
+    """Serve in mode `node`; three small pods would fit on one node together."""
+    async with serving(count, reservation_mode=Mode.NODE, **settings) as world:
+        await world.add_pods("first", "second", "third", gib=10)
+        yield world
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_the_next_pod_waits_until_the_first_is_bound() -> None:
+    async with locking() as world:
+        await world.accept("first")
+        asked = asyncio.create_task(world.ask("second"))
+        await asyncio.sleep(2)
+        world.nominate("first", TWO)
+        world.select("first", TWO)
+        await asyncio.sleep(1)
+        assert not asked.done()
+
+        world.bind("first", TWO)
+        began = now()
+        answer = await asked
+
+        assert now() - began < 0.1
+        assert (answer.accepted, answer.rejected) == ([ONE, THREE], {TWO: RESERVED})
+
+
+async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone() -> None:
+    """Only kube-schedulers that ask about two pods at once come to this."""
+    async with locking() as world:
+        await world.accept("first")
+        second = asyncio.create_task(world.ask("second", ONE, TWO))
+        await asyncio.sleep(0.1)
+        third = asyncio.create_task(world.ask("third", THREE))
+        assert (await second).accepted == [ONE, TWO]
+        assert (await third).rejected == {THREE: LOCKED}
+
+        world.bind("second", ONE)
+        await world.settled()
+
+        assert world.woken_at("third")
+
+
+@pytest.mark.parametrize("end", [Process.terminate, Process.kill])
+async def test_the_next_leader_locks_for_a_pod_that_is_not_bound_yet(
+    end: Callable[[Process], None],
+) -> None:
+    async with locking(2) as world:
+        await world.accept("first")
         world.nominate("first", ONE)
+        world.select("first", ONE)
+        await world.settled()
+        await world.replace_leader(end)
+        asked = asyncio.create_task(world.ask("second"))
+        await asyncio.sleep(1)
+        assert not asked.done()
 
-        answer, _ = await asked.answer()
-        assert answer.accepted == [TWO]
-        assert await world.held_nodes("second") == (TWO,)
-        assert (await world.ask("third", THREE)).accepted == [THREE]
+        world.bind("first", ONE)
+
+        assert (await asked).accepted == [TWO, THREE]
+
+
+NODES = {ONE, TWO, THREE}
+MEMBERS = ("m1", "m2", "m3")
+ELSEWHERE = "another node was chosen for this member of a pod group"
+
+
+async def add_members(world: World, names: Sequence[str]) -> None:
+    """Create pods of a group with a claim each; a node has room for one of them."""
+    await world.add_pods(*names)
+    for name in names:
+        found = world.of("pods", name)
+        spec = {**found["spec"], "schedulingGroup": {"podGroupName": "gang"}}
+        world.server.put({**found, "spec": spec})
+
+
+async def ask_all(world: World, names: Sequence[str]) -> list[Answer]:
+    return [await world.ask(name) for name in names]
+
+
+async def test_each_gets_one_node_and_all_find_one() -> None:
+    async with serving() as world:
+        await add_members(world, MEMBERS)
+
+        answers = await ask_all(world, MEMBERS)
+
+        assert [len(each.accepted) for each in answers] == [1, 1, 1]
+        assert {node for each in answers for node in each.accepted} == NODES
+        assert [*answers[0].rejected.values()] == [ELSEWHERE, ELSEWHERE]
+        assert [each.state for each in await world.held()] == ["chosen"] * 3
+
+
+async def test_a_leader_that_ends_waits_until_their_nodes_show() -> None:
+    async with serving(2) as world:
+        await add_members(world, MEMBERS)
+        answers = await ask_all(world, MEMBERS)
+        leader = world.leader
+
+        leader.terminate()
+        await asyncio.sleep(0.6)
+        assert leader.is_leading
+        for name, answer in zip(MEMBERS, answers, strict=True):
+            world.nominate(name, *answer.accepted)
+        took = await world.processes.until(lambda: not leader.is_leading, within=1, glance=0.001)
+        await world.answers()
+
+        assert took < 0.1
+        assert {*[each.nodes for each in await world.held()]} == {(ONE,), (TWO,), (THREE,)}
+
+
+async def test_a_group_that_does_not_fit_is_not_woken_by_what_was_held_for_itself() -> None:
+    """Another pod is, and the group once there is one more node."""
+    async with serving() as world:
+        await add_members(world, (*MEMBERS, "m4"))
+        await world.add_pods("other")
+        await ask_all(world, (*MEMBERS, "m4"))
+        await world.reject("other")
+
+        await asyncio.sleep(60.0)
+        assert await world.held() == []
+        assert world.woken == ["other"]
+        assert await world.waiting() == ["m4", "other"]
+
+        world.server.put(node_document("room-4"))
+        for each in runner_documents("room-4"):
+            world.server.put(each)
+        await world.settled()
+        assert world.woken == ["other", "m4"]

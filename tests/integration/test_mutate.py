@@ -1,12 +1,8 @@
 """The webhook of the real process over HTTPS: what it makes of new pods, and of bad input."""
 
-import json
 import shutil
-import signal
-import socket
 import ssl
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +12,16 @@ import trustme
 import yaml
 
 from tests.admission import Object, admitted, ephemeral, new_pod, of_claim, review, with_resource
+from tests.certificates import HOST, webhook_settings, write_certificate
 from tests.integration.server import (
     PATIENCE_SECONDS,
     Server,
     by_names,
     pods,
-    receive_all,
     serving,
 )
 from tests.pod_process import ROOT
 
-HOST = "127.0.0.1"
 SECOND = "longhorn-scheduler"
 LIMIT_BYTES = 300_000
 """More than a body that is read whatever else is in memory."""
@@ -63,28 +58,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def write_certificate(ca: trustme.CA, folder: Path) -> None:
-    issued = ca.issue_cert(HOST)
-    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    issued.private_key_pem.write_to_path(folder / "tls.key")
-
-
-def settings(ca: trustme.CA, folder: Path, **more: str) -> dict[str, str]:
-    """Return the settings of a webhook with a certificate in *folder*."""
-    write_certificate(ca, folder)
-    return {
-        "EXTENDER_WEBHOOK_PORT": "0",
-        "EXTENDER_WEBHOOK_CERT_FILE": str(folder / "tls.crt"),
-        "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": str(folder / "tls.key"),
-        **more,
-    }
-
-
 @pytest.fixture(scope="module")
 def server(
     ca: trustme.CA, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    with serving(str(folder), **settings(ca, tmp_path_factory.mktemp("tls"))) as server:
+    with serving(str(folder), **webhook_settings(ca, tmp_path_factory.mktemp("tls"))) as server:
         yield server
 
 
@@ -96,7 +74,7 @@ def strict(ca: trustme.CA, folder: Path, tmp_path: Path) -> Iterator[Server]:
         "EXTENDER_BODY_TIMEOUT_SECONDS": "0.5",
         "EXTENDER_WEBHOOK_SCHEDULER_NAME": SECOND,
     }
-    with serving(str(folder), **settings(ca, tmp_path, **limits)) as server:
+    with serving(str(folder), **webhook_settings(ca, tmp_path), **limits) as server:
         yield server
 
 
@@ -171,54 +149,16 @@ def test_outcomes_and_times_are_counted(
     client: httpx.Client, ca: trustme.CA, folder: Path, tmp_path: Path
 ) -> None:
     asking = with_resource(new_pod(of_claim("quad-a")))
-    with serving(str(folder), **settings(ca, tmp_path)) as server:
+    with serving(str(folder), **webhook_settings(ca, tmp_path)) as server:
         for pod in (new_pod(of_claim("quad-a")), asking, new_pod(), new_pod(nodeName="node-1")):
             created(client, server, pod)
-        assert send(client, server, content=b"{").status_code == 400
+        bad = send(client, server, content=b"{")
+        assert (bad.status_code, [*bad.json()]) == (400, ["error"])
 
         for outcome in ("injected", "asks_already", "no_claims", "bound", "bad_request"):
             assert server.metric(f'mutations_total{{outcome="{outcome}"}}') == 1
         assert server.metric("mutate_duration_seconds_count") == 4
         assert server.metric("requests_in_flight") == 0
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"null",
-        b"{",
-        b"\xff",
-        b"{}",
-        json.dumps(review(None, uid=None)).encode(),
-        json.dumps(review(5)).encode(),
-        json.dumps(review({"spec": {"volumes": {}, "containers": [{}]}})).encode(),
-        json.dumps({**review({}), "apiVersion": "admission.k8s.io/v2"}).encode(),
-    ],
-    ids=["empty", "null", "half", "no UTF-8", "{}", "uid", "number", "volumes", "version"],
-)
-def test_what_cannot_be_decoded_is_400_with_the_reason(
-    client: httpx.Client, server: Server, body: bytes
-) -> None:
-    response = send(client, server, content=body)
-
-    assert response.status_code == 400
-    assert [*response.json()] == ["error"]
-    pod = new_pod(of_claim("quad-a"))
-    assert created(client, server, pod) == with_resource(pod)
-
-
-@pytest.mark.parametrize(
-    "pod",
-    [None, {}, {"metadata": None, "spec": None}, {"spec": {"containers": None, "volumes": None}}],
-    ids=["null", "empty", "nulls", "nulls-in-spec"],
-)
-def test_what_has_too_little_to_be_a_pod_is_admitted(
-    client: httpx.Client, server: Server, pod: Object | None
-) -> None:
-    answer = send(client, server, json=review(pod)).json()
-
-    assert admitted({}, answer) == {}
 
 
 def test_a_body_that_is_too_large_is_refused_and_others_are_served(
@@ -231,27 +171,6 @@ def test_a_body_that_is_too_large_is_refused_and_others_are_served(
     assert created(client, strict, pod) == with_resource(pod, schedulerName=SECOND)
 
 
-def test_a_body_that_does_not_come_has_a_deadline(
-    client: httpx.Client, ca: trustme.CA, strict: Server
-) -> None:
-    plain = socket.create_connection((HOST, strict.webhook_port), timeout=PATIENCE_SECONDS)
-    with trusting(ca).wrap_socket(plain, server_hostname=HOST) as slow:
-        slow.sendall(b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
-        pod = new_pod(of_claim("quad-a"))
-        assert created(client, strict, pod) == with_resource(pod, schedulerName=SECOND)
-
-        assert receive_all(slow).startswith(b"HTTP/1.1 408")
-
-
-def test_many_at_once_are_all_answered(client: httpx.Client, server: Server) -> None:
-    pod = new_pod(of_claim("quad-a"))
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = [*pool.map(lambda _: created(client, server, pod), range(80))]
-
-    assert answers == [with_resource(pod)] * 80
-
-
 def test_each_port_serves_its_own_clients_alone(client: httpx.Client, server: Server) -> None:
     url = f"https://{HOST}:{server.webhook_port}"
 
@@ -261,23 +180,12 @@ def test_each_port_serves_its_own_clients_alone(client: httpx.Client, server: Se
     assert server.call("POST", "/mutate", b"{}")[0] == 404
 
 
-def test_whoever_does_not_trust_the_certificate_finds_out(server: Server) -> None:
-    with httpx.Client() as stranger, pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY"):
-        send(stranger, server, json=review(new_pod()))
-
-
-def test_plain_http_gets_no_answer(server: Server) -> None:
-    with socket.create_connection((HOST, server.webhook_port), timeout=PATIENCE_SECONDS) as plain:
-        plain.sendall(b"POST /mutate HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert not receive_all(plain).startswith(b"HTTP")
-
-
 def test_a_new_certificate_is_served_without_a_restart(
     ca: trustme.CA, folder: Path, tmp_path: Path
 ) -> None:
     new = trustme.CA()
     pod = new_pod(of_claim("quad-a"))
-    with serving(str(folder), **settings(ca, tmp_path)) as server:
+    with serving(str(folder), **webhook_settings(ca, tmp_path)) as server:
         with httpx.Client(verify=trusting(ca)) as client:
             assert created(client, server, pod) == with_resource(pod)
         write_certificate(new, tmp_path)
@@ -286,26 +194,11 @@ def test_a_new_certificate_is_served_without_a_restart(
             assert created(client, server, pod) == with_resource(pod)
 
 
-def test_sigterm_ends_it_with_open_connections_in_good_order(
-    ca: trustme.CA, folder: Path, tmp_path: Path
-) -> None:
-    with (
-        serving(str(folder), **settings(ca, tmp_path)) as server,
-        httpx.Client(verify=trusting(ca)) as client,
-    ):
-        pod = new_pod(of_claim("quad-a"))
-        assert created(client, server, pod) == with_resource(pod)
-
-        status, errors = server.end(signal.SIGTERM, within_seconds=PATIENCE_SECONDS)
-
-    assert (status, errors) == (0, [])
-
-
 @pytest.mark.parametrize("missing", ["tls.crt", "tls.key"])
 def test_a_certificate_that_cannot_be_read_stops_the_start(
     ca: trustme.CA, folder: Path, tmp_path: Path, missing: str
 ) -> None:
-    given = settings(ca, tmp_path)
+    given = webhook_settings(ca, tmp_path)
     (tmp_path / missing).unlink()
 
     with (

@@ -48,13 +48,6 @@ async def test_before_it_knows_the_cluster_an_instance_warns_and_lets_the_pod_be
         assert admitted({}, (await started.mutate(review(new_pod()))).json()) == {}
 
 
-async def test_of_pods_without_claims_it_need_not_know_the_cluster() -> None:
-    async with Processes(**WEBHOOK) as processes:
-        answer = await processes.start(0).mutate(review(new_pod()))
-
-        assert "warnings" not in answer.json()["response"]
-
-
 async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it() -> None:
     async with Processes(**WEBHOOK) as processes:
         [only] = await processes.start_all(1)

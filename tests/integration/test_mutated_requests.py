@@ -12,24 +12,17 @@ from random import Random
 import pytest
 import trustme
 
+from tests.certificates import HOST, webhook_settings
 from tests.integration.server import PATIENCE_SECONDS, Server, by_names, pods, serving
 from tests.mutations import STATUSES, VERBS, mutated, recorded
 
 REQUESTS = 500
-HOST = "127.0.0.1"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder, issued = tmp_path_factory.mktemp("tls"), trustme.CA().issue_cert(HOST)
-    issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-    issued.private_key_pem.write_to_path(folder / "tls.key")
-    with serving(
-        "goal2",
-        EXTENDER_WEBHOOK_PORT="0",
-        EXTENDER_WEBHOOK_CERT_FILE=str(folder / "tls.crt"),
-        EXTENDER_WEBHOOK_PRIVATE_KEY_FILE=str(folder / "tls.key"),
-    ) as server:
+    certified = webhook_settings(trustme.CA(), tmp_path_factory.mktemp("tls"))
+    with serving("goal2", **certified) as server:
         yield server
 
 

@@ -26,7 +26,7 @@ async def freeze_leader(processes: Processes) -> Process:
     return frozen
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 async def test_a_leader_frozen_beyond_its_lease_refuses_at_once(seed: int) -> None:
     async with Processes(seed) as processes:
         frozen = await freeze_leader(processes)
@@ -39,7 +39,7 @@ async def test_a_leader_frozen_beyond_its_lease_refuses_at_once(seed: int) -> No
         assert (answer.error, answer.closes) == (NOT_THE_LEADER, True)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 async def test_a_leader_frozen_beyond_its_lease_takes_nothing_back(seed: int) -> None:
     async with Processes(seed) as processes:
         frozen = await freeze_leader(processes)
@@ -120,19 +120,6 @@ async def test_a_frozen_standby_is_not_noticed() -> None:
         standby.resume()
 
         await processes.always(processes.is_answered, seconds=12)
-
-
-async def test_what_changed_during_a_freeze_is_known_soon_after_it() -> None:
-    async with Processes() as processes:
-        await processes.start_all(1)
-        [frozen] = processes.all
-        frozen.freeze()
-        processes.server.delete("persistentvolumeclaims", "pair-a", "default")
-        await asyncio.sleep(400)
-
-        frozen.resume()
-
-        await processes.until(processes.is_answered_with("pair-a is not in the cluster"), within=10)
 
 
 async def test_a_machine_that_was_suspended_knows_it_by_its_clock() -> None:

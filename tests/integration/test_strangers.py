@@ -14,7 +14,7 @@ from benchmarks.strangers import KINDS
 from tests.fakes import Answer as Response
 from tests.fakes import Call, Delay, Fault
 from tests.fakes.installed import NAMESPACE
-from tests.integration.instances import NODES, VIRTUAL_TIME, filter_request
+from tests.integration.instances import NODES, VIRTUAL_TIME
 from tests.integration.scheduling import ONE, SCHEDULING_SECONDS, THREE, TWO, World, serving
 
 pytestmark = VIRTUAL_TIME
@@ -274,15 +274,6 @@ async def test_who_reaches_the_port_first_makes_kube_scheduler_wait_for_no_look_
 
         assert asyncio.get_running_loop().time() - began < 0.5
         await asyncio.gather(*strangers)
-
-
-async def test_who_tries_out_an_example_is_answered_and_holds_nothing() -> None:
-    async with serving() as world:
-        answer = await world.ask("", request=filter_request("pair"), client=STRANGER)
-
-        assert answer.accepted
-        assert await world.held() == []
-        assert world.count("refuted_requests_total", why="no_pod") == 1
 
 
 async def test_an_invented_pod_does_not_wait_for_room() -> None:

@@ -63,20 +63,8 @@ async def test_a_leader_whose_lease_was_given_away_steps_down_at_once() -> None:
         assert answer.closes
 
 
-async def test_a_stranger_who_renews_is_left_alone() -> None:
-    async with Processes() as processes:
-        await processes.start_all(3)
-
-        for number in range(20):
-            edit(processes, holderIdentity="stranger", leaseTransitions=number)
-            await processes.until(lambda: not processes.leaders, within=RENEWAL_SECONDS)
-            await processes.always(lambda: not processes.leaders, seconds=1)
-
-        assert processes.holder == "stranger"
-
-
 @pytest.mark.parametrize("change", [give_to_nobody, empty, delete, touch])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(
     seed: int, change: Callable[[Processes], None]
 ) -> None:
@@ -89,16 +77,6 @@ async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(
         await processes.always(lambda: len(processes.leaders) <= 1, seconds=9, glance=0.01)
         assert await processes.is_answered()
         assert processes.points_at(processes.leader)
-
-
-async def test_a_lease_that_is_no_lease_to_read_ends_the_leadership_until_it_is_one() -> None:
-    async with Processes() as processes:
-        await processes.start_all(2)
-        edit(processes, leaseDurationSeconds=None, holderIdentity=None, renewTime=None)
-
-        await processes.until(processes.is_answered, within=9)
-
-        assert len(processes.leaders) == 1
 
 
 async def test_somebody_who_renews_the_lease_stops_the_service_and_leads_to_nobody_else() -> None:

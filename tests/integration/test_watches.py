@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.fakes import Answer, Fault, FaultKind, Refused, WatchCut, WatchEndsAtOnce, WatchGarbage
+from tests.fakes import Answer, Fault, FaultKind, Refused, WatchCut, WatchGarbage
 from tests.fakes.faults import Call
 from tests.integration.instances import VIRTUAL_TIME, Processes
 
@@ -40,10 +40,7 @@ async def accepted(processes: Processes) -> list[str]:
     "kind",
     [
         pytest.param(Refused(), id="refused"),
-        pytest.param(Answer(500, b"etcdserver: leader changed"), id="server-error"),
-        pytest.param(Answer(429, b"slow down", {"Retry-After": "1"}), id="too-many-requests"),
         pytest.param(Answer(200, b"<html>log in</html>"), id="some-proxy"),
-        pytest.param(WatchEndsAtOnce(), id="ends-at-once"),
         pytest.param(WatchCut(), id="cut"),
         pytest.param(WatchGarbage(b"}{\n"), id="garbage"),
     ],
