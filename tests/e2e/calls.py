@@ -41,9 +41,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     rejected: dict[str, str] = {}
 
 
-def read_calls(path: Path) -> list[Call]:
+def read_calls(path: Path, *, skip_bytes: int = 0) -> list[Call]:
     """Read what was recorded so far; a last line that is being written is left out."""
-    *lines, _ = path.read_bytes().split(b"\n")
+    with path.open("rb") as file:
+        file.seek(skip_bytes)
+        *lines, _ = file.read().split(b"\n")
     return [msgspec.json.decode(line, type=Call) for line in lines]
 
 

@@ -2,24 +2,23 @@
 
 import asyncio
 import os
-import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+import pytest_asyncio
 
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.effort import REPORT_VARIABLE
-from tests.e2e.extender import ROOT
+from tests.e2e.lending import Lending
 from tests.e2e.report import Report
 from tests.e2e.world import World
 
 HERE = Path(__file__).parent
 LAST_LINES = 15
-_PLUGIN_ARCHIVE = "kubectl-longhorn_scheduler-linux-amd64.tar.gz"
 
 
 class MakeWorld(Protocol):
@@ -47,7 +46,7 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed and isinstance(item, pytest.Function) and HERE in item.path.parents:
         arguments = item.funcargs.values()
-        folders = [each.folder for each in arguments if isinstance(each, ControlPlane)]
+        folders = [each.folder for each in arguments if isinstance(each, ControlPlane | Lending)]
         folders += [each for each in arguments if isinstance(each, Path)]
         for log in sorted(log for folder in folders for log in folder.glob("*.log")):
             lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
@@ -69,20 +68,6 @@ def bare(tmp_path: Path) -> Iterator[ControlPlane]:
         yield control_plane
 
 
-@pytest.fixture(scope="package")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the kubectl plugin from a clean clone; return the folder to put on the PATH."""
-    clone = tmp_path_factory.mktemp("plugin") / "clone"
-    for command, folder in (
-        (["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT),
-        (["make", "plugin", "PLATFORM=linux-amd64"], clone),
-        (["tar", "--extract", "--gzip", "--file", _PLUGIN_ARCHIVE], clone / "dist"),
-    ):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return clone / "dist"
-
-
 @pytest.fixture
 def make_world(control_plane: ControlPlane, tmp_path: Path) -> MakeWorld:
     """Return what builds a world in this test's folder."""
@@ -91,6 +76,19 @@ def make_world(control_plane: ControlPlane, tmp_path: Path) -> MakeWorld:
         return World(control_plane, tmp_path, **options)
 
     return make
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def share_world(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[MakeWorld]:
+    """Return what lends the world of the test before, if that asked for the same.
+
+    The module must have the mark `ONE_LOOP`.
+    """
+    lending = Lending(control_plane, lambda: tmp_path_factory.mktemp("world"))
+    yield lending
+    await lending.end()
 
 
 @pytest.fixture(scope="package")

@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 REPORT_VARIABLE = "E2E_REPORT"
 """Names a folder for the report; without it none is written."""
 
@@ -13,3 +15,6 @@ def is_for_report() -> bool:
 def runs(least: int, *, report: int) -> int:
     """Return how often a case is run: *least* times to be sure, *report* times for the report."""
     return report if is_for_report() else least
+
+
+FOR_REPORT = pytest.mark.skipif(not is_for_report(), reason="for the report: it only shows figures")

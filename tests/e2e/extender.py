@@ -106,6 +106,7 @@ class Extender:
         self._server = server
         self._settings = settings
         self._record = folder / "calls.jsonl"
+        self._forgotten_bytes = 0
         self._proxy: Process | None = None
         self._tls: ssl.SSLContext | bool = False
         """Of the calls from here; False without TLS."""
@@ -137,7 +138,22 @@ class Extender:
 
     def calls(self, *, since: float = 0.0) -> list[Call]:
         """Return the calls of /filter that began at *since*, seconds since the epoch, or later."""
-        return [call for call in read_calls(self._record) if call.at >= since]
+        return [call for call in self._calls() if call.at >= since]
+
+    def forget_calls(self) -> None:
+        """Tell no more of the calls until now."""
+        self._forgotten_bytes = self._record.stat().st_size
+
+    async def mend(self) -> None:
+        """Have all instances run again, and be ready, whatever was done to them."""
+        for each in self.instances:
+            if each.process.is_running:
+                each.process.resume()
+            else:
+                each.restart()
+        for each in self.instances:
+            await until(each.is_ready, within=START_SECONDS, what=self._trouble)
+        await until(self.is_answering, within=START_SECONDS, what=self._trouble)
 
     async def leader(self) -> InstanceProcess:
         """Return the instance that holds the lease."""
@@ -174,6 +190,9 @@ class Extender:
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+    def _calls(self) -> list[Call]:
+        return read_calls(self._record, skip_bytes=self._forgotten_bytes)
 
     async def _probe(self, answered: list[float]) -> None:
         while True:

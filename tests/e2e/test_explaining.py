@@ -5,6 +5,7 @@ start. `tests/unit/cli/test_explaining_situations.py` has all twelve, as files.
 """
 
 import os
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,7 @@ LONG_SECONDS = 20.0
 """What CreateVolume takes then."""
 IN_THE_POD = ("kubectl", "--namespace", NAMESPACE, "exec", f"deployment/{NAME}", "--", NAME)
 PLUGIN = ("kubectl", "longhorn-scheduler")
+PLUGIN_ARCHIVE = "kubectl-longhorn_scheduler-linux-amd64.tar.gz"
 
 
 class Explained(NamedTuple):
@@ -101,6 +103,20 @@ class Installation:
         assert there.returncode == here.returncode
         assert there.stdout == here.stdout
         return Explained(here.returncode, " ".join(here.stdout.split()))
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the kubectl plugin from a clean clone; return the folder to put on the PATH."""
+    clone = tmp_path_factory.mktemp("plugin") / "clone"
+    for command, folder in (
+        (["git", "clone", "--quiet", str(ROOT), str(clone)], ROOT),
+        (["make", "plugin", "PLATFORM=linux-amd64"], clone),
+        (["tar", "--extract", "--gzip", "--file", PLUGIN_ARCHIVE], clone / "dist"),
+    ):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return clone / "dist"
 
 
 @pytest.fixture(scope="module")

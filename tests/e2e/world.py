@@ -127,14 +127,8 @@ class World:
             await self._start_actors(stack)
             if self._disk_schedules is not DiskSchedules.UNUSED:
                 await self._start_controllers(stack)
-            await self.api.delete(kinds.STORAGE_CLASSES, Key("", ""))  # of the world before
-            await self.wipe()
+            await self._clear()  # of what the world before has left
             stack.push_async_callback(self.wipe)
-            for obj, kind in (
-                (csi_driver(), kinds.CSI_DRIVERS),
-                (storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES),
-            ):
-                await self.api.ensure(obj, kind)
             relay = Relay(self.control_plane.ports.api_server)
             self.relay = await stack.enter_async_context(relay.running())
             server = f"https://127.0.0.1:{self.relay.port}"
@@ -158,8 +152,26 @@ class World:
             await self.control_plane.restore_api_server()
             await self._stack.aclose()
 
-    async def start_scheduler(self) -> None:
-        """Start kube-scheduler with the shipped configuration, as changed by this world."""
+    async def begin_anew(self) -> None:
+        """Be as a world that has just begun, for the next test."""
+        async with asyncio.timeout(WORLD_SECONDS):
+            self.relay.delay_seconds = 0.0
+            self.longhorn.cluster.delays = self._delays
+            self.longhorn.cluster.not_ready.clear()
+            await self.control_plane.restore_api_server()
+            await self.extender.mend()
+            if not self.control_plane.has_scheduler:
+                await self.start_scheduler()
+            await self._clear()
+            self.extender.forget_calls()
+
+    async def start_scheduler(self, **changes: Any) -> None:
+        """Start kube-scheduler with the shipped configuration, as changed by this world.
+
+        Args:
+            changes: More of them, which this world keeps.
+        """
+        self._scheduler |= changes
         config = scheduler_configuration(
             self.control_plane.users.kubeconfig(SCHEDULER), self.extender.url
         )
@@ -282,6 +294,16 @@ class World:
         if self._disk_schedules is not DiskSchedules.UNUSED:
             await self.api.delete(kinds.DISK_SCHEDULES, Key(NAMESPACE, ""))
             await self._schedules_are(0)
+
+    async def _clear(self) -> None:
+        """Leave nothing but what every cluster with Longhorn has."""
+        await self.wipe()
+        await self.api.delete(kinds.STORAGE_CLASSES, Key("", ""))
+        for obj, kind in (
+            (csi_driver(), kinds.CSI_DRIVERS),
+            (storage_class(STORAGE_CLASS), kinds.STORAGE_CLASSES),
+        ):
+            await self.api.ensure(obj, kind)
 
     async def settle(self) -> None:
         """Wait until Longhorn has placed all volumes of bound pods, or found no place for them."""
