@@ -11,6 +11,7 @@ from tests.actors.api import Key
 from tests.actors.longhorn import NAMESPACE, DiskSchedules, backing_image, disk_uuid
 from tests.actors.longhorn.schedules import held_bytes
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.effort import is_for_report
 from tests.e2e.report import Report
 from tests.e2e.requesting import Requesting, requesting
 from tests.e2e.waiting import until
@@ -25,7 +26,7 @@ NEW = [f"new-{number:02}" for number in range(10)]
 ONE_MORE = "one-more"
 """A backing image; each disk that is too full is asked for room for a copy of 1 GiB."""
 WITHIN_SECONDS = 180.0
-WATCHED_SECONDS = 20.0
+WATCHED_SECONDS = 20.0 if is_for_report() else 6.0
 READY = {
     "type": "Ready",
     "status": "True",

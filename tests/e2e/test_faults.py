@@ -14,12 +14,15 @@ from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.e2e.cases import NODES, PODS, TAKE_OVER_SECONDS, UNEVEN
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, Report
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.waiting import until
 from tests.e2e.workloads import pod, stateful_set
 from tests.e2e.world import World
+
+pytestmark = ONE_LOOP
 
 RESTARTS = "longhorn_scheduler_extender_watch_restarts_total"
 HAND_OVER_SECONDS = 4.0
@@ -52,9 +55,9 @@ def _expect_placed(report: Report, fault: str, outcome: Outcome) -> None:
     assert (outcome.without_room, outcome.overcommitted_disks) == (0, 0)
 
 
-async def test_the_leader_is_told_to_end(make_world: MakeWorld, report: Report) -> None:
+async def test_the_leader_is_told_to_end(share_world: MakeWorld, report: Report) -> None:
     """Some pods were accepted by the leader that ends, some come to the next one."""
-    async with make_world() as world:
+    async with share_world() as world:
         await _nodes(world)
         leader = await world.extender.leader()
         async with world.extender.probed() as answered:
@@ -66,9 +69,9 @@ async def test_the_leader_is_told_to_end(make_world: MakeWorld, report: Report) 
             both = await _burst(world, "late", pods=PODS // 2)
             await until(lambda: answered[-1] > ended + 1, within=TAKE_OVER_SECONDS)
             outcome = await both.outcome(within=WITHIN_SECONDS)
+        answering = {call.backend for call in world.extender.calls() if call.accepted}
 
     gap = max(later - earlier for earlier, later in pairwise(answered))
-    answering = {call.backend for call in world.extender.calls() if call.accepted}
     report.measured("no answer to /filter after SIGTERM to the leader", f"{gap:.1f} s")
     _expect_placed(report, "leader gets SIGTERM", outcome)
     assert gap < HAND_OVER_SECONDS
@@ -76,8 +79,10 @@ async def test_the_leader_is_told_to_end(make_world: MakeWorld, report: Report) 
     assert len(answering) > 1
 
 
-async def test_the_leader_is_frozen_beyond_its_lease(make_world: MakeWorld, report: Report) -> None:
-    async with make_world() as world:
+async def test_the_leader_is_frozen_beyond_its_lease(
+    share_world: MakeWorld, report: Report
+) -> None:
+    async with share_world() as world:
         await _nodes(world)
         frozen = await world.extender.leader()
         first = await _burst(world, pods=PODS // 2)
@@ -95,9 +100,9 @@ async def test_the_leader_is_frozen_beyond_its_lease(make_world: MakeWorld, repo
 
 
 @pytest.mark.gate
-async def test_the_api_server_is_killed_and_returns(make_world: MakeWorld, report: Report) -> None:
+async def test_the_api_server_is_killed_and_returns(share_world: MakeWorld, report: Report) -> None:
     """It is away for longer than a leader answers without it, with claims half provisioned."""
-    async with make_world() as world:
+    async with share_world() as world:
         await _nodes(world)
         scheduling = await _burst(world)
         await _accepted(world, scheduling.began)
@@ -114,9 +119,9 @@ async def test_the_api_server_is_killed_and_returns(make_world: MakeWorld, repor
 
 
 async def test_the_connections_to_the_api_server_are_cut(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world() as world:
+    async with share_world() as world:
         await _nodes(world)
         leader = await world.extender.leader()
         restarts = await leader.metric(RESTARTS)
@@ -132,8 +137,8 @@ async def test_the_connections_to_the_api_server_are_cut(
     assert restarted > 0
 
 
-async def test_the_api_server_is_slow(make_world: MakeWorld, report: Report) -> None:
-    async with make_world() as world:
+async def test_the_api_server_is_slow(share_world: MakeWorld, report: Report) -> None:
+    async with share_world() as world:
         await _nodes(world)
         world.relay.delay_seconds = 1.0
         outcome = await (await _burst(world)).outcome(within=WITHIN_SECONDS)
@@ -141,8 +146,8 @@ async def test_the_api_server_is_slow(make_world: MakeWorld, report: Report) -> 
     _expect_placed(report, "API server answers 1 s late", outcome)
 
 
-async def test_kube_scheduler_is_killed_and_returns(make_world: MakeWorld, report: Report) -> None:
-    async with make_world() as world:
+async def test_kube_scheduler_is_killed_and_returns(share_world: MakeWorld, report: Report) -> None:
+    async with share_world() as world:
         await _nodes(world)
         scheduling = await _burst(world)
         await _accepted(world, scheduling.began)
@@ -154,9 +159,9 @@ async def test_kube_scheduler_is_killed_and_returns(make_world: MakeWorld, repor
 
 
 async def test_the_extender_is_down_and_only_its_own_pods_wait(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world() as world:
+    async with share_world() as world:
         await _nodes(world)
         await _end_all(world)
         scheduling = await _burst(world)
@@ -175,9 +180,9 @@ async def test_the_extender_is_down_and_only_its_own_pods_wait(
     _expect_placed(report, "extender down, then back (ignorable: false)", outcome)
 
 
-async def test_the_extender_is_down_and_ignored(make_world: MakeWorld, report: Report) -> None:
+async def test_the_extender_is_down_and_ignored(share_world: MakeWorld, report: Report) -> None:
     """With `ignorable: true` pods are placed as if there were no extender, and some badly."""
-    async with make_world(ignorable=True) as world:
+    async with share_world(ignorable=True) as world:
         await _nodes(world)
         await _end_all(world)
         outcome = await (await _burst(world)).outcome(within=WITHIN_SECONDS)

@@ -6,13 +6,16 @@ import pytest
 
 from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case, fill
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.effort import runs
+from tests.e2e.effort import FOR_REPORT, is_for_report, runs
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import Report
 from tests.e2e.variants import CAPACITY, NO_SCORES, NODE, WHOLE_NODES, WITHOUT, Variant
 from tests.e2e.world import World
 
-RUNS = 10
+pytestmark = ONE_LOOP
+
+RUNS = runs(3, report=10)
 WITHIN_SECONDS = 240.0
 """Mode `node` takes the pods one after another, each for 3 s and more."""
 
@@ -25,7 +28,7 @@ async def test_they_go_where_they_have_room(
     """Runs without the extender come in between, so that both meet the same machine."""
     async with make_world(**CAPACITY.options) as world:
         for number in range(RUNS):
-            if number < runs(3, report=RUNS):
+            if is_for_report() or (case is UNEVEN and number == 0):
                 _expect_wrong(case, await _run(world, report, case, WITHOUT))
             _expect_right(case, await _run(world, report, case, CAPACITY))
         leader = await world.extender.leader()
@@ -40,20 +43,20 @@ async def test_they_go_where_they_have_room(
     _compare(report, case, CAPACITY)
 
 
-@pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
+@pytest.mark.parametrize("case", [pytest.param(EVEN, marks=FOR_REPORT), UNEVEN], ids=str)
 @pytest.mark.parametrize(
     ("variant", "times"),
     [
         (WHOLE_NODES, runs(2, report=3)),
         (NODE, runs(1, report=2)),
-        (NO_SCORES, runs(2, report=RUNS)),
+        (NO_SCORES, runs(1, report=RUNS)),
     ],
     ids=["whole-nodes", "mode-node", "no-scores"],
 )
 async def test_so_they_do_in_every_variant(
-    make_world: MakeWorld, report: Report, case: Case, variant: Variant, times: int
+    share_world: MakeWorld, report: Report, case: Case, variant: Variant, times: int
 ) -> None:
-    async with make_world(**variant.options) as world:
+    async with share_world(**variant.options) as world:
         for _ in range(times):
             _expect_right(case, await _run(world, report, case, variant))
 
@@ -64,11 +67,11 @@ async def test_so_they_do_in_every_variant(
 
 @pytest.mark.parametrize("is_stale", [True, False], ids=["longhorn-stale", "longhorn-up-to-date"])
 async def test_so_they_do_with_several_disks_in_a_node(
-    make_world: MakeWorld, report: Report, *, is_stale: bool
+    share_world: MakeWorld, report: Report, *, is_stale: bool
 ) -> None:
     """Which disk a volume gets is for Longhorn to say, which may fill one over that has room."""
-    async with make_world(stale=is_stale) as world:
-        for _ in range(runs(3, report=5) if is_stale else runs(1, report=3)):
+    async with share_world(stale=is_stale) as world:
+        for _ in range(runs(2, report=5) if is_stale else runs(1, report=3)):
             outcome = await _place(world, SEVERAL, CAPACITY)
 
             variant = CAPACITY.name + ("" if is_stale else "; Longhorn up to date")

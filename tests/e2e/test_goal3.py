@@ -6,24 +6,31 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.effort import runs
+from tests.e2e.effort import FOR_REPORT, runs
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 
+pytestmark = ONE_LOOP
+
 NODES = ("node-1", "node-2", "node-3", "node-4")
-RUNS = runs(2, report=3)
+RUNS = runs(1, report=3)
+BY_NAMES_AND_WHOLE = [
+    pytest.param(True, marks=pytest.mark.gate),
+    pytest.param(False, marks=FOR_REPORT),
+]
 DRAIN = "goal 3A: drain"
 RESTART = "goal 3B: delete and create again"
 
 
-@pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
+@pytest.mark.parametrize("node_cache_capable", BY_NAMES_AND_WHOLE)
 async def test_3a_drained_pods_go_where_their_volumes_fit(
-    make_world: MakeWorld, report: Report, *, node_cache_capable: bool
+    share_world: MakeWorld, report: Report, *, node_cache_capable: bool
 ) -> None:
-    async with make_world(nodeCacheCapable=node_cache_capable) as world:
+    async with share_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(RUNS):
             outcome = await _drain(world, extender=True)
 
@@ -35,9 +42,9 @@ async def test_3a_drained_pods_go_where_their_volumes_fit(
 
 
 async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world(instances=1) as world:
+    async with share_world() as world:
         for _ in range(RUNS):
             outcome = await _drain(world, extender=False)
 
@@ -48,9 +55,9 @@ async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
             await world.wipe()
 
 
-async def test_3a_replicas_that_moved_first_are_followed(make_world: MakeWorld) -> None:
+async def test_3a_replicas_that_moved_first_are_followed(share_world: MakeWorld) -> None:
     """The pods are away while Longhorn evicts their replicas from a node that is cordoned."""
-    async with make_world() as world:
+    async with share_world() as world:
         await world.set_longhorn("node-drain-policy", "block-for-eviction")
         await world.add_nodes(*[{"disk": 400} for _ in NODES])
         for node in NODES[1:]:
@@ -70,11 +77,11 @@ async def test_3a_replicas_that_moved_first_are_followed(make_world: MakeWorld) 
         assert {pod: {node} for pod, node in world.seen.node_of().items()} == nodes
 
 
-@pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
+@pytest.mark.parametrize("node_cache_capable", BY_NAMES_AND_WHOLE)
 async def test_3b_pods_return_to_their_replicas(
-    make_world: MakeWorld, report: Report, *, node_cache_capable: bool
+    share_world: MakeWorld, report: Report, *, node_cache_capable: bool
 ) -> None:
-    async with make_world(nodeCacheCapable=node_cache_capable) as world:
+    async with share_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(RUNS):
             before, after, outcome = await _restart(world, extender=True)
 
@@ -83,8 +90,8 @@ async def test_3b_pods_return_to_their_replicas(
             assert (outcome.without_room, outcome.elsewhere) == (0, 0)
 
 
-async def test_3b_without_the_extender_they_do_not(make_world: MakeWorld, report: Report) -> None:
-    async with make_world(instances=1) as world:
+async def test_3b_without_the_extender_they_do_not(share_world: MakeWorld, report: Report) -> None:
+    async with share_world() as world:
         restarts = [await _restart(world, extender=False) for _ in range(RUNS)]
 
     moved = [sum(after[pod] != before[pod] for pod in before) for before, after, _ in restarts]

@@ -1,7 +1,7 @@
 """Groups of pods, which kube-scheduler of Kubernetes 1.36 binds together or not at all."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -26,16 +26,17 @@ STILL_SECONDS = 8.0
 """Twice as long as pods take that are bound: to provision a volume takes two seconds."""
 
 
-@asynccontextmanager
-async def groups_on(control_plane: ControlPlane) -> AsyncIterator[None]:
-    """Have the gates on, and PodGroups served."""
+@pytest.fixture(scope="module")
+def groups_on(control_plane: ControlPlane) -> Iterator[None]:
+    """Have the gates on, and PodGroups served, until the last test that asks for that."""
     control_plane.gates = GATES
     try:
-        await restart(control_plane, f"--runtime-config={kinds.POD_GROUPS.api_version}=true")
+        served = f"--runtime-config={kinds.POD_GROUPS.api_version}=true"
+        asyncio.run(restart(control_plane, served))
         yield
     finally:
         control_plane.gates = ()
-        await restart(control_plane)
+        asyncio.run(restart(control_plane))
 
 
 async def restart(control_plane: ControlPlane, *flags: str) -> None:
@@ -84,10 +85,31 @@ async def on_their_way(world: World) -> list[str]:
     return [each["name"] for each in metadata if chosen in (each.get("annotations") or {})]
 
 
-async def test_a_group_that_fits_exactly_is_bound_at_once(
-    control_plane: ControlPlane, make_world: MakeWorld, report: Report
+@pytest.mark.gate
+async def test_without_the_gates_pods_are_bound_one_by_one(
+    make_world: MakeWorld, report: Report
 ) -> None:
-    async with groups_on(control_plane), make_world() as world:
+    """The API server does not keep the name of a group then."""
+    async with make_world() as world:
+        await world.add_nodes(*[DISK] * NODES)
+        scheduling = await world.schedule(*members(NODES + 1), pods=NODES + 1)
+        await until(lambda: scheduling.bound() == NODES, within=REFUSED_SECONDS)
+        await until(lambda: len(refused(world)) == 1, within=REFUSED_SECONDS)
+
+        report.measured(
+            f"{NODES + 1} pods on {NODES} nodes, without the gates for groups",
+            f"{scheduling.bound()} bound",
+        )
+        assert scheduling.bound() == NODES
+        first = world.calls_for("member-1")[0]
+        assert len(first.accepted) == NODES
+
+
+@pytest.mark.usefixtures("groups_on")
+async def test_a_group_that_fits_exactly_is_bound_at_once(
+    make_world: MakeWorld, report: Report
+) -> None:
+    async with make_world() as world:
         await world.add_nodes(*[DISK] * NODES)
         async with group_of(NODES, world):
             scheduling = await world.schedule(*members(NODES), pods=NODES)
@@ -102,11 +124,12 @@ async def test_a_group_that_fits_exactly_is_bound_at_once(
             assert (outcome.overcommitted_disks, outcome.elsewhere) == (0, 0)
 
 
+@pytest.mark.usefixtures("groups_on")
 async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
-    control_plane: ControlPlane, make_world: MakeWorld, report: Report
+    make_world: MakeWorld, report: Report
 ) -> None:
     """One more node, and it is bound: what was held for the attempts before is in nobody's way."""
-    async with groups_on(control_plane), make_world() as world:
+    async with make_world() as world:
         await world.add_nodes(*[DISK] * NODES)
         async with group_of(NODES + 1, world):
             scheduling = await world.schedule(*members(NODES + 1), pods=NODES + 1)
@@ -133,23 +156,3 @@ async def _is_given_up(world: World) -> bool:
     found = await world.api.get(kinds.POD_GROUPS, GROUP, NAMESPACE)
     conditions = (found or {}).get("status", {}).get("conditions") or []
     return [each["status"] for each in conditions] == ["False"]
-
-
-@pytest.mark.gate
-async def test_without_the_gates_pods_are_bound_one_by_one(
-    make_world: MakeWorld, report: Report
-) -> None:
-    """The API server does not keep the name of a group then."""
-    async with make_world() as world:
-        await world.add_nodes(*[DISK] * NODES)
-        scheduling = await world.schedule(*members(NODES + 1), pods=NODES + 1)
-        await until(lambda: scheduling.bound() == NODES, within=REFUSED_SECONDS)
-        await until(lambda: len(refused(world)) == 1, within=REFUSED_SECONDS)
-
-        report.measured(
-            f"{NODES + 1} pods on {NODES} nodes, without the gates for groups",
-            f"{scheduling.bound()} bound",
-        )
-        assert scheduling.bound() == NODES
-        first = world.calls_for("member-1")[0]
-        assert len(first.accepted) == NODES

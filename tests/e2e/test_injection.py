@@ -6,7 +6,6 @@ Most pods here are only said to be created (dry run), which admission does not t
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from tests.actors.longhorn import NAMESPACE as LONGHORN
 from tests.actors.longhorn import storage_class
 from tests.admission import of_claim, with_resource
 from tests.e2e.cases import NODES, UNEVEN, fill, place_four_claims
-from tests.e2e.certified import Certificates, named
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.injecting import (
@@ -385,20 +383,17 @@ async def test_only_the_webhook_tells_other_storage_from_longhorn(
 
 
 @pytest.mark.parametrize("way", [Way(POLICY)], ids=str, indirect=True)
-@pytest.mark.parametrize("is_named", [False, True], ids=["anybody", "named"])
 async def test_goal_1b_is_reached_by_manifests_that_name_no_resource(
-    make_world: MakeWorld, tmp_path: Path, way: Way, *, is_named: bool
+    make_world: MakeWorld, way: Way
 ) -> None:
-    name = "kube-scheduler"
-    certificates = Certificates(tmp_path / "certificates", client_name=name)
-    async with make_world(**named(certificates, name) if is_named else {}) as world:
+    async with make_world() as world:
         outcome = await fill(world, UNEVEN, extender=False, within=PATIENCE_SECONDS)
 
     assert outcome.pods(NODES) == UNEVEN.pods, way
     assert (outcome.without_room, outcome.elsewhere, outcome.overcommitted_disks) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
+@pytest.mark.parametrize("way", [Way(WEBHOOK)], ids=str, indirect=True)
 async def test_so_is_goal_2(make_world: MakeWorld, way: Way) -> None:
     async with make_world() as world:
         outcome = await place_four_claims(world, extender=False)

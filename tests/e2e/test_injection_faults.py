@@ -4,6 +4,7 @@ import asyncio
 import socket
 from pathlib import Path
 
+import pytest
 import trustme
 
 from tests.admission import of_claim
@@ -21,6 +22,8 @@ from tests.e2e.injecting import (
 )
 from tests.e2e.waiting import until
 from tests.ports import free_ports
+
+pytestmark = pytest.mark.alone
 
 PATIENCE_SECONDS = 60.0
 SLOW_SECONDS = 2.0

@@ -11,10 +11,13 @@ from tests.actors import api as kinds
 from tests.actors.api import LEASES
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 from tests.pod_process import ROOT
+
+pytestmark = [ONE_LOOP, pytest.mark.alone]
 
 SECONDS = 15
 PODS = 4
@@ -27,9 +30,9 @@ END_SECONDS = 30.0
 
 @pytest.mark.parametrize("crowd", ["slow", "greedy", "busy"])
 async def test_pods_are_placed_and_the_lease_is_kept_beside(
-    make_world: MakeWorld, report: Report, crowd: str
+    share_world: MakeWorld, report: Report, crowd: str
 ) -> None:
-    async with make_world(instances=2) as world:
+    async with share_world(instances=2) as world:
         await world.add_nodes(*[{"disk": 100}] * PODS)
         leader = await world.extender.leader()
         before = await _lease(world)

@@ -11,6 +11,7 @@ from tests.actors import api as kinds
 from tests.actors.api import key_of
 from tests.actors.longhorn import ENGINE_IMAGE, MANAGER_IMAGE, engine_image, instance_manager
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import FOR_REPORT
 from tests.e2e.report import Report
 from tests.e2e.test_attaching import set_images, start
 from tests.e2e.waiting import until
@@ -122,7 +123,11 @@ def hung(pods: list[Fate]) -> str:
     return f"{len(pods)}, hang {median(seconds):.1f} s (median), {max(seconds):.1f} s (longest)"
 
 
-@pytest.mark.parametrize("extender", [True, False], ids=["extender", "none"])
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "extender",
+    [pytest.param(True, id="extender"), pytest.param(False, id="none", marks=FOR_REPORT)],
+)
 async def test_longhorn_is_upgraded_while_pods_come(
     make_world: MakeWorld, report: Report, *, extender: bool
 ) -> None:

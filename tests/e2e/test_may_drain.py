@@ -25,13 +25,14 @@ from tests.actors.longhorn import NAMESPACE
 from tests.actors.longhorn.guards import Guards
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.drain_states import NODE, OWNER, DrainState, random_state, state_by_hand
+from tests.e2e.effort import runs
 from tests.e2e.extender import ROOT
 from tests.e2e.report import Report
 from tests.e2e.users import ADMIN
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 
-STATES = 20
+STATES = runs(8, report=20)
 SEED_VARIABLE = "E2E_SEED"
 SETTLED_SECONDS = 60.0
 QUIET_SECONDS = 2.0

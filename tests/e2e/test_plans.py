@@ -18,6 +18,8 @@ from tests.actors.api import Key, Kind, Object
 from tests.actors.longhorn import DRIVER
 from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.plan_report import PlanRow, span_of
 from tests.e2e.planning import BY_LOT, MANY_SEEDS, SEEDS, Forecast, Planning, real
 from tests.e2e.random_workloads import (
@@ -33,7 +35,9 @@ from tests.e2e.whole_volumes import DELAYS_HERE, QUIET_SECONDS, Wish
 from tests.e2e.workloads import claim, claims, pod, stateful_set
 from tests.e2e.world import World
 
-RANDOM_WORKLOADS = 20
+pytestmark = ONE_LOOP
+
+RANDOM_WORKLOADS = runs(5, report=20)
 SEED_VARIABLE = "E2E_SEED"
 REST_SECONDS = 240.0
 ZONES = tuple("aabbcc")
@@ -41,10 +45,10 @@ ZONES = tuple("aabbcc")
 
 @pytest.mark.parametrize("case", [EVEN, UNEVEN, SEVERAL], ids=["1a", "1b", "several-disks"])
 async def test_goal_1_ends_as_planned(
-    make_world: MakeWorld, report: Report, tmp_path: Path, case: Case
+    share_world: MakeWorld, report: Report, tmp_path: Path, case: Case
 ) -> None:
     """The pods fill all disks exactly, so any other number on a node leaves one without room."""
-    async with make_world(stale=False) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*case.nodes)
         objects = [(stateful_set("web", pods=PODS), kinds.STATEFUL_SETS)]
 
@@ -57,10 +61,10 @@ async def test_goal_1_ends_as_planned(
 
 
 async def test_goal_2_ends_as_planned(
-    make_world: MakeWorld, report: Report, tmp_path: Path
+    share_world: MakeWorld, report: Report, tmp_path: Path
 ) -> None:
     """The four claims of the pod fit together on one node only."""
-    async with make_world(stale=False) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*[{f"disk-{n}": 100 for n in range(count)} for count in range(1, 5)])
         wanted = claims("data", 4)
         objects: list[tuple[Object, Kind]] = [(each, kinds.CLAIMS) for each in wanted]
@@ -74,10 +78,10 @@ async def test_goal_2_ends_as_planned(
 
 
 async def test_goal_3a_a_drain_ends_as_planned(
-    make_world: MakeWorld, report: Report, tmp_path: Path
+    share_world: MakeWorld, report: Report, tmp_path: Path
 ) -> None:
     """One other node alone has disks that take the volumes."""
-    async with make_world(stale=False) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes({"disk": 400}, {"disk": 400}, {"disk": 99}, {"disk": 99})
         for node in NODES[1:]:
             await world.cordon(node)
@@ -101,10 +105,10 @@ async def test_goal_3a_a_drain_ends_as_planned(
 
 
 async def test_goal_3b_pods_return_as_planned(
-    make_world: MakeWorld, report: Report, tmp_path: Path
+    share_world: MakeWorld, report: Report, tmp_path: Path
 ) -> None:
     """The only replica of each pod is on a disk that is full: each has one node to go to."""
-    async with make_world(stale=False) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*EVEN.nodes)
         objects = [(stateful_set("web", pods=PODS), kinds.STATEFUL_SETS)]
         before = await _run(world, objects, _names(PODS))
@@ -121,10 +125,10 @@ async def test_goal_3b_pods_return_as_planned(
 
 
 async def test_three_replicas_in_three_zones_end_as_planned(
-    make_world: MakeWorld, report: Report, tmp_path: Path
+    share_world: MakeWorld, report: Report, tmp_path: Path
 ) -> None:
     """Each zone has room for six replicas, and each volume takes one in every zone."""
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         wish = Wish(3)
         await world.add_class(
             wish.class_name,
@@ -151,14 +155,15 @@ async def test_three_replicas_in_three_zones_end_as_planned(
         )
 
 
+@pytest.mark.alone
 async def test_random_workloads_end_within_what_plans_say(
-    make_world: MakeWorld, report: Report, tmp_path: Path
+    share_world: MakeWorld, report: Report, tmp_path: Path
 ) -> None:
     """What the plans of all seeds have in common must happen, and nothing beyond their range."""
     seed = os.environ.get(SEED_VARIABLE, "1")
     rows = []
     async with (
-        make_world(stale=False, delays=DELAYS_HERE) as world,
+        share_world(stale=False, delays=DELAYS_HERE) as world,
         _without_capacity_tracking(world),
     ):
         planning = Planning(world, tmp_path)

@@ -7,10 +7,14 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import Key
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import FOR_REPORT
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE, claim, pod
 from tests.e2e.world import World
+
+pytestmark = ONE_LOOP
 
 CORES = "50"
 """Of 64: two such pods do not fit on a node."""
@@ -64,16 +68,16 @@ def _leaves(found: Any) -> bool:
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
-        pytest.param({}, True, marks=pytest.mark.gate, id="names"),
+        pytest.param({"preemptVerb": ""}, False, id="not-asked", marks=FOR_REPORT),
         pytest.param({"nodeCacheCapable": False}, True, id="whole-nodes"),
-        pytest.param({"preemptVerb": ""}, False, id="not-asked"),
+        pytest.param({}, True, marks=pytest.mark.gate, id="names"),
     ],
 )
 async def test_only_where_there_is_room_a_pod_is_evicted(
-    options: dict[str, Any], make_world: MakeWorld, report: Report, *, asked: bool
+    options: dict[str, Any], share_world: MakeWorld, report: Report, *, asked: bool
 ) -> None:
     """kube-scheduler itself would rather take the nodes whose pods are of lower priority."""
-    async with make_world(**options) as world:
+    async with share_world(**options) as world:
         await fill(world, roomy_priority="middle")
         await start_urgent(world)
         await until(lambda: world.seen.is_running("urgent"), within=RUNNING_SECONDS)
@@ -89,9 +93,9 @@ async def test_only_where_there_is_room_a_pod_is_evicted(
 
 
 async def test_nobody_is_evicted_where_it_does_not_help(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world() as world:
+    async with share_world() as world:
         await fill(world, roomy_priority="high")
         await start_urgent(world)
         leader = await world.extender.leader()

@@ -13,12 +13,15 @@ from extender import Balance
 from tests.actors import api as kinds
 from tests.actors.api import Key, Object
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.effort import runs
+from tests.e2e.effort import FOR_REPORT, runs
 from tests.e2e.extender import InstanceProcess
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, claim, pod
 from tests.e2e.world import World
+
+pytestmark = ONE_LOOP
 
 WITHOUT_SCORES: Mapping[str, Any] = {"prioritizeVerb": ""}
 BOUND_SECONDS = 60.0
@@ -74,17 +77,17 @@ def placed(world: World) -> list[str]:
 @pytest.mark.parametrize(
     ("options", "scores"),
     [
+        pytest.param(WITHOUT_SCORES, "no scores", id="none", marks=FOR_REPORT),
+        pytest.param({"weight": 1}, "weight 1", id="half-the-weight", marks=FOR_REPORT),
         pytest.param({}, "weight 2", marks=pytest.mark.gate, id="scores"),
-        pytest.param({"weight": 1}, "weight 1", id="half-the-weight"),
-        pytest.param(WITHOUT_SCORES, "no scores", id="none"),
     ],
 )
 async def test_pods_come_back_beside_their_data(
-    make_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
+    share_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
 ) -> None:
     """They could use their volumes from any of the six nodes."""
     found = []
-    async with make_world(**options) as world:
+    async with share_world(**options) as world:
         for _ in range(runs(1, report=3)):
             await world.add_nodes(*[{"disk": 300}] * 6)
             await begin(world, TWELVE, numberOfReplicas="2", dataLocality="disabled")
@@ -97,10 +100,10 @@ async def test_pods_come_back_beside_their_data(
     assert options is WITHOUT_SCORES or found == [12] * len(found)
 
 
-async def test_they_do_while_a_node_is_cordoned(make_world: MakeWorld, report: Report) -> None:
+async def test_they_do_while_a_node_is_cordoned(share_world: MakeWorld, report: Report) -> None:
     """And Longhorn copies nothing: with best-effort it would, to a node without a replica."""
     found = []
-    async with make_world() as world:
+    async with share_world() as world:
         for _ in range(runs(1, report=3)):
             await world.add_nodes(*[{"disk": 300}] * 6)
             await begin(world, TWELVE, numberOfReplicas="2", dataLocality="best-effort")
@@ -119,9 +122,11 @@ async def test_they_do_while_a_node_is_cordoned(make_world: MakeWorld, report: R
     assert found == [12] * len(found)
 
 
-async def test_pods_of_two_volumes_go_where_both_are(make_world: MakeWorld, report: Report) -> None:
+async def test_pods_of_two_volumes_go_where_both_are(
+    share_world: MakeWorld, report: Report
+) -> None:
     pods = {f"pair-{number}": [f"a-{number}", f"b-{number}"] for number in range(12)}
-    async with make_world() as world:
+    async with share_world() as world:
         await world.add_nodes(*[{"disk": 300}] * 4)
         await begin(world, pods, numberOfReplicas="2", dataLocality="disabled")
         await come_back(world, pods)
@@ -145,15 +150,15 @@ def there(world: World, pair: str, node: str) -> int:
     ("options", "scores"),
     [
         pytest.param({}, "with scores", marks=pytest.mark.gate, id="scores"),
-        pytest.param(WITHOUT_SCORES, "no scores", id="none"),
+        pytest.param(WITHOUT_SCORES, "no scores", id="none", marks=FOR_REPORT),
     ],
 )
 async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
-    make_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
+    share_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
 ) -> None:
     """On disks of 100 and 60 GiB a volume of 60 may take the disk that one of 100 needs."""
-    times, found = 10, []
-    async with make_world(**options) as world:
+    times, found = runs(3, report=10), []
+    async with share_world(**options) as world:
         for number in range(times):
             await world.add_nodes({"a": 100, "b": 60}, {"a": 160})
             names = [f"small-{number}", f"large-{number}"]
@@ -172,41 +177,19 @@ async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
     assert options or (sure, whole) == (times, times)
 
 
-@pytest.mark.parametrize("balance", [Balance.SPREAD, Balance.PACK])
-async def test_what_is_left_is_as_it_is_wanted(
-    make_world: MakeWorld, report: Report, balance: Balance
-) -> None:
-    """Eight volumes of 50 GiB on four nodes of 400: evenly, or all on one of them."""
-    async with make_world(settings={"balance": balance}) as world:
-        await world.add_nodes(*[{"disk": 400}] * 4)
-        for number in range(8):
-            name = f"web-{number}"
-            await world.api.create(claim(name, "50Gi"), kinds.CLAIMS)
-            await place(world, {name: [name]})
-        pods = [*world.seen.node_of().values()]
-
-    left = [400 - 50 * pods.count(node) for node in FOUR]
-    what = f"8 volumes of 50 GiB on 4 x 400 GiB, {balance}"
-    report.measured(what, f"largest volume that still fits: {max(left)} GiB")
-    if balance is Balance.PACK:
-        assert sorted(left) == [0, 400, 400, 400]
-    else:
-        assert max(left) <= 350
-
-
 async def test_data_outweigh_an_image_and_a_wish_outweighs_data(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
     """The shipped weight: an image gives 100 points at most, all of a preferred affinity 200."""
     data, wish = [], []
-    async with make_world() as world:
+    async with share_world() as world:
         await world.add_nodes(*[{"disk": 300}] * 4)
         one = {"web": ["web"]}
         await begin(world, one, numberOfReplicas="1", dataLocality="disabled")
         [home] = [node for node in FOUR if world.seen.replicas_on(node)]
         away = next(node for node in FOUR if node != home)
         await give_images(world, away, {"names": [IMAGE], "sizeBytes": HUGE_BYTES})
-        for _ in range(runs(3, report=10)):
+        for _ in range(runs(2, report=10)):
             await come_back(world, one)
             data.append(world.seen.node_of()["web"] == home)
             await come_back(world, one, affinity=preferred(away))
@@ -229,20 +212,50 @@ async def give_images(world: World, node: str, *images: Object) -> None:
     await world.api.patch(kinds.KUBERNETES_NODES, Key("", node), status, "status")
 
 
-async def test_the_leader_counts_what_becomes_of_scores(make_world: MakeWorld) -> None:
-    async with make_world() as world:
+async def test_the_leader_counts_what_becomes_of_scores(share_world: MakeWorld) -> None:
+    prefix = "longhorn_scheduler_extender_"
+    scored, chosen, attached = (
+        f"{prefix}{name}"
+        for name in (
+            "prioritize_duration_seconds_count",
+            "chosen_node_rank_count",
+            "attached_bytes_total",
+        )
+    )
+    async with share_world() as world:
+        leader = await world.extender.leader()
+        before = {name: await leader.metric(name) for name in (scored, chosen, attached)}
         await world.add_nodes({"disk": 300}, {"disk": 300})
         await world.api.create(claim("web", "10Gi"), kinds.CLAIMS)
         await place(world, {"web": ["web"]})
-        leader = await world.extender.leader()
 
-        prefix = "longhorn_scheduler_extender_"
-        assert await leader.metric(f"{prefix}prioritize_duration_seconds_count") >= 1
-        assert await leader.metric(f"{prefix}chosen_node_rank_count") == 1
-        await until(
-            lambda: _is_counted(leader, f"{prefix}attached_bytes_total", 10 * GIB), within=10
-        )
+        assert await leader.metric(scored) > before[scored]
+        assert await leader.metric(chosen) == before[chosen] + 1
+        await until(lambda: _is_counted(leader, attached, before[attached] + 10 * GIB), within=10)
 
 
 async def _is_counted(leader: InstanceProcess, name: str, expected: float) -> bool:
     return await leader.metric(name) == expected
+
+
+@pytest.mark.parametrize("balance", [Balance.SPREAD, Balance.PACK])
+async def test_what_is_left_is_as_it_is_wanted(
+    share_world: MakeWorld, report: Report, balance: Balance
+) -> None:
+    """Volumes of 50 GiB on four nodes of 400: evenly, or all on one of them."""
+    volumes = runs(4, report=8)
+    async with share_world(settings={"balance": balance}) as world:
+        await world.add_nodes(*[{"disk": 400}] * 4)
+        for number in range(volumes):
+            name = f"web-{number}"
+            await world.api.create(claim(name, "50Gi"), kinds.CLAIMS)
+            await place(world, {name: [name]})
+        pods = [*world.seen.node_of().values()]
+
+    left = [400 - 50 * pods.count(node) for node in FOUR]
+    what = f"{volumes} volumes of 50 GiB on 4 x 400 GiB, {balance}"
+    report.measured(what, f"largest volume that still fits: {max(left)} GiB")
+    if balance is Balance.PACK:
+        assert sorted(left) == [400 - 50 * volumes, 400, 400, 400]
+    else:
+        assert max(left) <= 350

@@ -4,11 +4,10 @@ By default it stops looking once enough nodes pass its own filters (of 300: 144)
 extender is asked. The one node with room may not be among them.
 """
 
-import pytest
-
 from tests.actors import api as kinds
 from tests.e2e.calls import Call
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claims, pod
@@ -16,35 +15,38 @@ from tests.e2e.world import World
 
 NODES = 300
 ONLY = f"node-{NODES // 2}"
-PODS = 10
+PODS = runs(5, report=10)
 
 
-@pytest.mark.parametrize("percentage", [0, 100])
-async def test_the_only_fitting_node_of_300(
-    make_world: MakeWorld, report: Report, *, percentage: int
-) -> None:
+async def test_the_only_fitting_node_of_300(make_world: MakeWorld, report: Report) -> None:
     """Two claims of 60 GiB pass kube-scheduler's own check on 100 GiB, each by itself."""
-    async with make_world(percentageOfNodesToScore=percentage) as world:
+    async with make_world(percentageOfNodesToScore=0) as world:
         disks = [{"a": 100} for _ in range(NODES)]
         disks[NODES // 2 - 1] = {"a": 1000, "b": 1000}
         await world.add_nodes(*disks)
-        sent, found = [], 0
-        for number in range(PODS):
-            first = await _first_call(world, f"pair-{number}")
-            sent.append(first.candidates)
-            found += first.accepted == [ONLY]
+        by_default = await _first_calls(world, report, "by default")
+        await world.delete_workloads()
+        await world.kill_scheduler()
+        await world.start_scheduler(percentageOfNodesToScore=100)
+        all_nodes = await _first_calls(world, report, "percentageOfNodesToScore 100")
 
-    shown = f"{min(sent)} to {max(sent)} of {NODES} nodes sent"
-    setting = "by default" if percentage == 0 else f"percentageOfNodesToScore {percentage}"
+    assert max(call.candidates for call in by_default) < NODES
+    assert any(call.accepted != [ONLY] for call in by_default)
+    assert {(call.candidates, *call.accepted) for call in all_nodes} == {(NODES, ONLY)}
+
+
+async def _first_calls(world: World, report: Report, setting: str) -> list[Call]:
+    """Create pods one after another; return the first call of /filter for each."""
+    name = "all" if setting.endswith("100") else "some"
+    calls = [await _first_call(world, f"{name}-{number}") for number in range(PODS)]
+    sent = [call.candidates for call in calls]
+    found = sum(call.accepted == [ONLY] for call in calls)
     report.measured(
         f"one fitting node of {NODES}, {setting}",
-        f"{shown}; accepted at the first attempt: {found} of {PODS} pods",
+        f"{min(sent)} to {max(sent)} of {NODES} nodes sent; "
+        f"accepted at the first attempt: {found} of {PODS} pods",
     )
-    if percentage:
-        assert (sent, found) == ([NODES] * PODS, PODS)
-    else:
-        assert max(sent) < NODES
-        assert found < PODS
+    return calls
 
 
 async def _first_call(world: World, name: str) -> Call:

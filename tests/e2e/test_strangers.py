@@ -22,6 +22,7 @@ from tests.actors import api as kinds
 from tests.actors.api import LEASES, Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import is_for_report
 from tests.e2e.extender import PROBE, InstanceProcess
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
@@ -34,7 +35,7 @@ PODS = 16
 BIND_SECONDS = 60.0
 SHORT_SECONDS = 1.0
 HEAD_START_SECONDS = 2.0
-LONG_SECONDS = 20.0
+LONG_SECONDS = 20.0 if is_for_report() else 10.0
 SLEEP_SECONDS = 3.0
 HOSTILE = f"../../../../apis/longhorn.io/v1beta2/namespaces/{NAMESPACE}/nodes/node-1"
 MIB = 2**20
@@ -81,6 +82,7 @@ async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWo
     assert (state["holds"], state["waiting"]) == ([], [])
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kinds_asked", [strangers.INVENTED, tuple(strangers.KINDS)], ids=["invented", "all"]

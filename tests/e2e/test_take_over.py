@@ -18,10 +18,13 @@ from tests.actors.longhorn import Delays
 from tests.e2e.cases import NODES, TAKE_OVER_SECONDS, UNEVEN
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.extender import InstanceProcess
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import EXTENDER, Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, stateful_set
 from tests.e2e.world import DELAYS, World
+
+pytestmark = ONE_LOOP
 
 PODS = 8
 PLACING_TIMEOUT = "scheduler-extender-node-reservation-timeout"
@@ -62,9 +65,10 @@ BOUND = Moment(name="of bound pods", states=("chosen", True), count=PODS, delays
     "moment", [OPEN, pytest.param(CHOSEN, marks=pytest.mark.gate), BOUND], ids=str
 )
 async def test_the_next_leader_knows_what_was_held(
-    make_world: MakeWorld, report: Report, moment: Moment
+    share_world: MakeWorld, report: Report, moment: Moment
 ) -> None:
-    async with make_world(delays=moment.delays, settings={"debug": True}) as world:
+    async with share_world(settings={"debug": True}) as world:
+        world.longhorn.cluster.delays = moment.delays
         await world.set_longhorn(PLACING_TIMEOUT, "60")
         await world.add_nodes(*UNEVEN.nodes)
         leader = await world.extender.leader()

@@ -11,13 +11,14 @@ from tests.actors import api as kinds
 from tests.e2e.cases import NODES, UNEVEN, fill
 from tests.e2e.certified import SHIPPED, Certificates, named, scheduler, write
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.effort import runs
 from tests.e2e.waiting import until
 from tests.e2e.workloads import pod
 from tests.e2e.world import World
 from tests.integration.server import Server, serving
 
 PATIENCE_SECONDS = 30
-RUNS = 2
+RUNS = runs(1, report=2)
 WITHIN_SECONDS = 120.0
 
 

@@ -57,6 +57,7 @@ def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("way", [KUSTOMIZE, HELM], ids=["kustomize", "helm"])
 async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
     bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report, way: Sequence[str]

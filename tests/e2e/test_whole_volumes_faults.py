@@ -13,6 +13,7 @@ import pytest
 from tests.actors import api as kinds
 from tests.e2e.cases import TAKE_OVER_SECONDS
 from tests.e2e.conftest import MakeWorld
+from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.scheduling import Scheduling
 from tests.e2e.waiting import until
@@ -25,6 +26,8 @@ from tests.e2e.whole_volumes import (
     start,
 )
 from tests.e2e.world import World
+
+pytestmark = ONE_LOOP
 
 CASE = CASES[0]
 NODES = [f"node-{number}" for number in range(1, len(CASE.gib) + 1)]
@@ -71,9 +74,9 @@ async def _expect_right(
 
 @pytest.mark.parametrize("stage", STAGES)
 async def test_the_next_leader_knows_what_is_still_to_come(
-    make_world: MakeWorld, report: Report, stage: str
+    share_world: MakeWorld, report: Report, stage: str
 ) -> None:
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         leader = await world.extender.leader()
         scheduling = await start(world, CASE)
         await until(lambda: STAGES[stage](world), within=30, what=stage)
@@ -85,9 +88,9 @@ async def test_the_next_leader_knows_what_is_still_to_come(
 
 
 async def test_the_api_server_is_away_while_replicas_are_placed(
-    make_world: MakeWorld, report: Report
+    share_world: MakeWorld, report: Report
 ) -> None:
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_placed_in_part(world), within=30)
         world.control_plane.kill_api_server()
@@ -98,17 +101,17 @@ async def test_the_api_server_is_away_while_replicas_are_placed(
         await _expect_right(world, report, "API server away for 6 s", scheduling)
 
 
-async def test_replicas_are_heard_of_late(make_world: MakeWorld, report: Report) -> None:
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+async def test_replicas_are_heard_of_late(share_world: MakeWorld, report: Report) -> None:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         world.relay.delay_seconds = 1.0
         scheduling = await start(world, CASE)
 
         await _expect_right(world, report, "all is heard of 1 s late", scheduling)
 
 
-async def test_replicas_are_deleted_under_way(make_world: MakeWorld, report: Report) -> None:
+async def test_replicas_are_deleted_under_way(share_world: MakeWorld, report: Report) -> None:
     """Longhorn makes others for a volume that is attached."""
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_placed_in_part(world), within=30)
         for key in world.seen.unplaced_replicas()[:2]:
@@ -118,8 +121,8 @@ async def test_replicas_are_deleted_under_way(make_world: MakeWorld, report: Rep
         await _expect_right(world, report, fault, scheduling)
 
 
-async def test_a_node_is_cordoned_under_way(make_world: MakeWorld, report: Report) -> None:
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+async def test_a_node_is_cordoned_under_way(share_world: MakeWorld, report: Report) -> None:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_attaching(world), within=30)
         await world.cordon(NODES[-1])
@@ -130,9 +133,9 @@ async def test_a_node_is_cordoned_under_way(make_world: MakeWorld, report: Repor
         await _expect_right(world, report, "a node cordoned, and back", scheduling, on=3)
 
 
-async def test_a_node_is_lost_under_way(make_world: MakeWorld, report: Report) -> None:
+async def test_a_node_is_lost_under_way(share_world: MakeWorld, report: Report) -> None:
     """The manager of the node is away: Longhorn puts nothing there until it is back."""
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_created(world), within=30)
         world.longhorn.set_ready(NODES[-1], "ManagerPodDown")

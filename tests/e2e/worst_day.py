@@ -1,4 +1,7 @@
-"""A cluster of 300 nodes in three zones, with volumes in all of them, before one zone goes."""
+"""A cluster of three zones, with volumes in all of them, before one zone goes.
+
+For the report there are 300 nodes and as many volumes, else 90.
+"""
 
 import asyncio
 import contextlib
@@ -16,18 +19,19 @@ from tests.actors.longhorn.creation import replica_object, volume_object
 from tests.actors.longhorn.draft import merged
 from tests.actors.longhorn.records import condition_status
 from tests.actors.provisioner import persistent_volume
+from tests.e2e.effort import is_for_report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 from tests.e2e.workloads import STORAGE_CLASS, claim, pod
 from tests.e2e.world import Disks, World
 
 ZONES = ("zone-a", "zone-b", "zone-c")
-PER_ZONE = 100
+PER_ZONE = 100 if is_for_report() else 30
 NODES = tuple(f"node-{number}" for number in range(1, len(ZONES) * PER_ZONE + 1))
 ZONE_OF = {node: ZONES[index // PER_ZONE] for index, node in enumerate(NODES)}
 LOST = frozenset(NODES[-PER_ZONE:])
 """The nodes of the last zone."""
-VOLUMES = 300
+VOLUMES = 3 * PER_ZONE
 ROOM_GIB = 100
 """What each disk has left."""
 SIZES_MIB = (30 * 2**10, 200 * 2**10)
