@@ -50,7 +50,9 @@ soak: control-plane ## Run everything for hours on a real control plane, with fa
 	$(BIN)/python -m tests.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(DISK_SCHEDULES),--disk-schedules)
 
 e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
-	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
+	$(BIN)/python -m pytest -m "e2e and not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+		--durations=20 tests/contract tests/e2e
+	$(BIN)/python -m pytest -m "e2e and alone" --durations=20 tests/e2e
 
 e2e-gate: control-plane ## Run those end-to-end tests that every push must pass
 	$(BIN)/python -m pytest -m "e2e and gate and not slow" --durations=10 tests/contract tests/e2e
