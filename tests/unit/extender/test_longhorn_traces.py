@@ -1,8 +1,9 @@
 """What is due, and the forecast of it, against recorded runs of Longhorn's own controllers.
 
-Each event is applied to the live view. Whenever Longhorn gives a replica its disk, that replica
-must have been due just before, and no longer just after: nothing is missing, nothing counts twice.
-What stays due and is not placed must be what finds no room.
+Each event is applied to the live view, and the forecast is kept up to date as in the service.
+Whenever Longhorn gives a replica its disk, that replica must have been due just before, and no
+longer just after: nothing is missing, nothing counts twice. What stays due and is not placed must
+be what finds no room.
 """
 
 import math
@@ -13,11 +14,13 @@ import pytest
 
 from app.kube.longhorn.resources import NODES, REPLICAS, VOLUMES
 from cli.kube.decoding import read_object
-from extender import ViewBuilder
+from extender import Ledger, ViewBuilder
 from extender.upcoming.forecast import Forecast
+from extender.upcoming.outlook import Outlook
+from extender.work import Work
 from longhorn import Node, Replica, Volume, VolumeName
 from tests import traces
-from tests.unit.extender.outlooks import forecast_of
+from tests.builders import GENEROUS
 
 RESOURCES = {resource.kind: resource for resource in (NODES, VOLUMES, REPLICAS)}
 RETRY_SECONDS = 31.0
@@ -30,6 +33,8 @@ class Live:
 
     def __init__(self) -> None:
         self.builder = ViewBuilder()
+        self._outlook = Outlook(GENEROUS.per_node)
+        self._nothing_held = Ledger()
         self._known: dict[tuple[str, str], Record] = {}
 
     def apply(self, event: traces.Event) -> tuple[Record | None, Record | None]:
@@ -57,7 +62,10 @@ class Live:
         return pinned + (0 if due is None else due.anywhere + (due.on_node is not None))
 
     def forecast(self) -> Forecast:
-        return forecast_of(self.builder.view)
+        """Return where what is due finds room."""
+        view, held = self.builder.view, self._nothing_held
+        self._outlook.catch_up(view, held, now=0.0, utc=None, work=Work.unlimited())
+        return self._outlook.forecast
 
 
 def events(name: str) -> list[traces.Event]:
