@@ -12,8 +12,9 @@ from app.process.life import run_until_told
 
 @pytest.fixture
 def collector() -> Iterator[None]:
-    yield
     gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.mark.usefixtures("collector")
