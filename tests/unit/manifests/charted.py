@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from supply.manifests import CHART, HelmError, render
-from tests.unit.manifests.rendered import Object, give_up
+from tests.unit.manifests.rendered import Object, documents, give_up
 
 NAME = "longhorn-scheduler-extender"
 NAMESPACE = "longhorn-system"
@@ -42,9 +42,9 @@ def charted(values: str, *options: str) -> tuple[Object, ...]:
     return tuple(obj for obj in _rendered(values, *options) if _HOOK not in annotations(obj))
 
 
-def hooks(values: str) -> tuple[Object, ...]:
-    """Return what Helm creates for `helm test`."""
-    return tuple(obj for obj in _rendered(values) if _HOOK in annotations(obj))
+def hooks(values: str, *options: str) -> tuple[Object, ...]:
+    """Return what Helm creates for `helm test`; arguments as of `charted`."""
+    return tuple(obj for obj in _rendered(values, *options) if _HOOK in annotations(obj))
 
 
 def template(name: str, *options: str) -> list[Object]:
@@ -56,7 +56,7 @@ def template(name: str, *options: str) -> list[Object]:
         if "could not find template" in str(error):  # it renders nothing
             return []
         raise
-    return [obj for obj in yaml.safe_load_all(text) if obj is not None]
+    return [obj for obj in documents(text) if obj is not None]
 
 
 def refusal(*options: str) -> str:
@@ -109,7 +109,7 @@ def annotations(obj: Object) -> Object:
 @cache
 def _rendered(values: str, *options: str) -> tuple[Object, ...]:
     _need_helm()
-    objects = tuple(yaml.safe_load_all(render(*values_option(values), *options)))
+    objects = documents(render(*values_option(values), *options))
     for obj in objects:
         if obj["kind"] not in CLUSTER_SCOPED:
             obj["metadata"].setdefault("namespace", NAMESPACE)

@@ -6,7 +6,6 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -26,7 +25,7 @@ from tests.unit.manifests.charted import (
     refusal,
     template,
 )
-from tests.unit.manifests.rendered import Object, container_of
+from tests.unit.manifests.rendered import Object, check, container_of
 
 GROUP = "admissionregistration.k8s.io"
 V1, V1BETA1 = (f"{GROUP}/{version}/MutatingAdmissionPolicy" for version in ("v1", "v1beta1"))
@@ -340,4 +339,4 @@ def test_kubernetes_accepts_the_objects(options: list[str], version: str) -> Non
     found = [*template("injection-policy", *options), *template("injection-webhook", *options)]
 
     for obj in found:
-        kubernetes_validate.validate(obj, version.removeprefix("v"), strict=True)
+        check(obj, version.removeprefix("v"))
