@@ -27,15 +27,11 @@ class MakeWorld(Protocol):
     def __call__(self, **options: Any) -> AbstractAsyncContextManager[World]: ...
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.e2e)
-            # An API server that is killed in the middle of a handshake leaves sockets behind, which
-            # asyncio closes when they are collected.
-            item.add_marker(
-                pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
-            )
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.e2e)
+    # An API server that is killed in the middle of a handshake leaves sockets behind, which asyncio
+    # closes when they are collected.
+    item.add_marker(pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,18 +1,14 @@
 """What marks the tests that need the real Prometheus, and says so if there is none."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
 PROGRAMS = ("prometheus", "promtool")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.prometheus)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.prometheus)
 
 
 @pytest.fixture(autouse=True, scope="session")
