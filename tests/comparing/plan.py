@@ -23,6 +23,8 @@ NAME = "longhorn-scheduler-extender"
 TAGS = ["ssd", "fast"]
 IMAGES = ("image-0", "image-1")
 LOCALITIES = ["best-effort"] * 5 + ["disabled"] * 2 + ["strict-local"] * 2
+TIMEOUTS = {"scheduler-extender-node-reservation-timeout": "5"}
+"""Said in both checkouts, whose defaults may differ."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -231,7 +233,7 @@ def first_objects(plan: Plan) -> list[Object]:
     return [
         other("Service", NAME, NAMESPACE, spec=service),
         other("Pod", "extender-0", NAMESPACE, spec={"nodeName": "node-1"}, status=address),
-        other("ConfigMap", NAME, NAMESPACE, data={}),
+        other("ConfigMap", NAME, NAMESPACE, data=TIMEOUTS),
         *plan.nodes.values(),
         *(thing("Setting", name, value=value) for name, value in settings.items()),
         *(storage_class(name, parameters) for name, parameters in plan.classes.items()),

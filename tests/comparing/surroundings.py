@@ -13,7 +13,7 @@ from tests.comparing.objects import (
     storage_class,
     thing,
 )
-from tests.comparing.plan import IMAGES, NAME, SETTINGS, TAGS
+from tests.comparing.plan import IMAGES, NAME, SETTINGS, TAGS, TIMEOUTS
 from tests.comparing.world import NODES, World
 
 
@@ -84,7 +84,10 @@ def change_setting(world: World, random: Random) -> str:
             return f"correct {name}"
     if random.random() < 0.15:
         timeout = random.choice(["pod-scheduling-timeout", "node-reservation-timeout"])
-        data = {f"scheduler-extender-{timeout}": random.choice(["0", "1", "5", "20", "?"])}
+        data = {
+            **TIMEOUTS,
+            f"scheduler-extender-{timeout}": random.choice(["0", "1", "5", "20", "?"]),
+        }
         world.put(other("ConfigMap", NAME, NAMESPACE, data=data))
         return f"{data}"
     name = random.choice([*SETTINGS])
