@@ -150,7 +150,7 @@ class Extender:
             if each.process.is_running:
                 each.process.resume()
             else:
-                each.restart()
+                each.start()
         for each in self.instances:
             await until(each.is_ready, within=START_SECONDS, what=self._trouble)
         await until(self.is_answering, within=START_SECONDS, what=self._trouble)
