@@ -139,11 +139,10 @@ def test_a_connection_without_a_request_stays_for_as_long_as_an_idle_one(impatie
 
 
 def test_an_answer_that_is_not_taken_has_a_deadline(impatient: Server) -> None:
-    node = {"metadata": {"name": "node-4", "annotations": {"filler": "x" * 12 * MIB}}}
+    node = {"metadata": {"name": "node-4", "annotations": {"filler": "x" * 20 * MIB}}}
     request = {"Pod": pods("goal2")["quad"], "Nodes": {"items": [node]}, "NodeNames": None}
     body, before = json.dumps(request).encode(), ended(impatient, "answer_not_taken")
     with impatient.connect() as greedy:
-        greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         greedy.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
         impatient.wait_for(lambda: ended(impatient, "answer_not_taken") == before + 1)
 
