@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.calls import Call
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.crowd import Crowd, Placements, PodTimes, described, start, times_of
-from tests.e2e.effort import is_for_report
+from tests.e2e.effort import FOR_REPORT
 from tests.e2e.extender import PROBE
 from tests.e2e.report import Report
 from tests.e2e.variants import CAPACITY, WITHOUT, Variant
@@ -31,7 +31,7 @@ CROWDS = [
 LIMIT_SECONDS = 900.0
 
 
-@pytest.mark.skipif(not is_for_report(), reason="takes minutes, and shows only how long")
+@FOR_REPORT
 @pytest.mark.parametrize("crowd", CROWDS, ids=str)
 async def test_a_crowd_is_bound_where_it_has_room(
     make_world: MakeWorld, report: Report, crowd: Crowd

@@ -7,11 +7,9 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-import pytest
-
 from tests.actors import api as kinds
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.effort import is_for_report
+from tests.e2e.effort import FOR_REPORT, is_for_report
 from tests.e2e.extender import PROBE
 from tests.e2e.report import Report
 from tests.e2e.scheduling import Scheduling
@@ -45,7 +43,7 @@ async def test_all_are_placed_where_they_have_room(make_world: MakeWorld, report
         await world.wipe()
 
 
-@pytest.mark.skipif(not is_for_report(), reason="takes two minutes, and shows only how long")
+@FOR_REPORT
 async def test_mode_node_takes_one_after_another(make_world: MakeWorld, report: Report) -> None:
     async with make_world(**NODE.options) as world:
         scheduling = await _measure(world, report, NODE)
