@@ -11,6 +11,7 @@ getDiskWithMostBalanceScore.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Protocol
 
 import msgspec
 
@@ -24,6 +25,22 @@ from longhorn.records import BackingImage, DiskId, Locality, NodeName, Reason, V
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, wait_is_over
 from longhorn.settings import Settings
+
+
+class Cluster(Protocol):
+    """What the search looks at."""
+
+    @property
+    def spaces(self) -> Mapping[NodeName, NodeSpace]:
+        """The nodes."""
+
+    @property
+    def settings(self) -> Settings:
+        """Longhorn's settings; with an unreadable one there are no candidates."""
+
+    @property
+    def backing_images(self) -> Mapping[str, BackingImage]:
+        """By name; a volume that names another one goes nowhere."""
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -56,10 +73,7 @@ def find_candidates(
     replica: Replica,
     volume: Volume,
     replicas: Collection[Replica],
-    nodes: Iterable[NodeSpace],
-    settings: Settings,
-    *,
-    backing_image: BackingImage | None = None,
+    cluster: Cluster,
     now: datetime,
 ) -> Candidates:
     """Find the disks that may take *replica*, which is not placed yet.
@@ -68,17 +82,16 @@ def find_candidates(
         replica: The replica to place; of it, only hardNodeAffinity and the name matter.
         replicas: The volume's replicas, and of a linked clone those of the volume that it shares
             data with. *replica* itself and other volumes' are passed over.
-        settings: Longhorn's settings; with an unreadable one there are no candidates.
-        backing_image: The volume's backing image; without it a volume that names one goes nowhere.
         now: Decides whether a degraded volume still waits for its failed replica.
     """
-    need = need_of(volume, None if volume.backing_image is None else backing_image, replicas)
-    spaces = _considered(nodes, need, replica.hard_node_affinity)
+    settings, image = cluster.settings, cluster.backing_images.get(volume.backing_image or "")
+    need = need_of(volume, image, replicas)
+    spaces = _considered(cluster.spaces.values(), need, replica.hard_node_affinity)
     if isinstance(spaces, Reason):
         return _nowhere(spaces)
     if settings.unreadable is not None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
-    if volume.backing_image is not None and backing_image is None:
+    if volume.backing_image is not None and image is None:
         return _nowhere(Reason.CLIENT_OPERATION_FAILED)
     waited = volume.degraded and wait_is_over(volume, settings, now)
     if waited is None:

@@ -13,6 +13,7 @@ controller/disk_schedule_controller.go. Decision 18 says where this differs, and
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -36,14 +37,41 @@ from longhorn.replicas import Replica
 from longhorn.schedules import DiskSchedule, Entry, EntryState
 
 
+class OnDisk(NamedTuple):
+    """What is on a disk by Longhorn's other objects."""
+
+    size_bytes: int
+    has_data: bool
+    """Whether there is, or may be, data."""
+
+
+def found_on_disk(
+    schedule: DiskSchedule, replicas: Iterable[Replica], copies: Mapping[str, int]
+) -> dict[Owner, OnDisk]:
+    """Return what is on the disk of a schedule.
+
+    Args:
+        schedule: The schedule.
+        replicas: At least all Replicas on the disk.
+        copies: The copies of backing images on the disk, of data engine v1, and the bytes of each.
+    """
+    found = {
+        Owner(OwnerKind.IMAGE, name): OnDisk(size, has_data=True) for name, size in copies.items()
+    }
+    for each in replicas:
+        if (each.node, each.disk) == (schedule.node, schedule.name) and not each.deleting:
+            has_data = each.healthy_once or each.failed or each.started
+            found[Owner(OwnerKind.REPLICA, each.name)] = OnDisk(each.size_bytes, has_data)
+    return {owner: each for owner, each in found.items() if each.size_bytes > 0}
+
+
 def decide_schedule(
     schedule: DiskSchedule,
     node: Node | None,
     over_provisioning_percent: int | None,
     *,
     gone: Container[Owner],
-    replicas: Iterable[Replica],
-    copies: Mapping[str, int],
+    found: Mapping[Owner, OnDisk],
     shuffled: Callable[[Sequence[Owner]], Iterable[Owner]],
 ) -> Decision | LetGo | NodeUnknown:
     """Say what a DiskSchedule becomes.
@@ -57,9 +85,7 @@ def decide_schedule(
         over_provisioning_percent: The setting; None if it cannot be read.
         gone: Owners that no longer exist or are being deleted. Whoever names one here has asked
             the API server itself: what a watch does not show yet has only just been made.
-        replicas: For a schedule that is not ready: at least all Replicas on the disk.
-        copies: For a schedule that is not ready: the copies of backing images on the disk, of
-            data engine v1, and the bytes of each.
+        found: For a schedule that is not ready: what `found_on_disk` returns.
         shuffled: Orders those that want to grow; they are given sorted. A random order favours
             none of them.
     """
@@ -70,8 +96,8 @@ def decide_schedule(
     asked, entries = requirements(schedule), entries_of(schedule)
     before, kept = dict(entries), dict[Owner, Entry]()
     if schedule.ready is None:
-        found = _found(schedule, replicas, copies)
-        asked |= {owner: one[0] for owner, one in found.items() if asked.get(owner, 0) <= 0}
+        wanting = [owner for owner in found if asked.get(owner, 0) <= 0]
+        asked |= {owner: found[owner].size_bytes for owner in wanting}
         kept = _kept(found, asked, entries)
     purged = {owner for owner in asked if owner in gone}
     asked = {owner: size for owner, size in asked.items() if owner not in purged}
@@ -100,20 +126,8 @@ def _held(entries: Mapping[Owner, Entry], owner: Owner) -> int:
     return 0 if entry is None else max(0, entry.scheduled_bytes)
 
 
-def _found(
-    schedule: DiskSchedule, replicas: Iterable[Replica], copies: Mapping[str, int]
-) -> dict[Owner, tuple[int, bool]]:
-    """Return what is on the disk by Longhorn's other objects: bytes, and whether there is data."""
-    found = {Owner(OwnerKind.IMAGE, name): (size, True) for name, size in copies.items()}
-    for each in replicas:
-        if (each.node, each.disk) == (schedule.node, schedule.name) and not each.deleting:
-            has_data = each.healthy_once or each.failed or each.started
-            found[Owner(OwnerKind.REPLICA, each.name)] = (each.size_bytes, has_data)
-    return {owner: one for owner, one in found.items() if one[0] > 0}
-
-
 def _kept(
-    found: Mapping[Owner, tuple[int, bool]],
+    found: Mapping[Owner, OnDisk],
     asked: Mapping[Owner, int],
     entries: Mapping[Owner, Entry],
 ) -> dict[Owner, Entry]:
@@ -122,9 +136,11 @@ def _kept(
     What is asked beyond the size that it has is growth like any other.
     """
     return {
-        owner: Entry(EntryState.SCHEDULED, max(min(size, asked[owner]), _held(entries, owner)))
-        for owner, (size, has_data) in found.items()
-        if has_data
+        owner: Entry(
+            EntryState.SCHEDULED, max(min(each.size_bytes, asked[owner]), _held(entries, owner))
+        )
+        for owner, each in found.items()
+        if each.has_data
     }
 
 

@@ -69,22 +69,13 @@ class Placing:
         view: ClusterView,
         utc: Moment | None,
     ) -> Candidates:
-        image = view.backing_images.get(volume.backing_image or "")
         now = utc or volume.degraded_at or _EPOCH
         if volume.backing_image is None and replica.hard_node_affinity is None:
             hosts = self._hosts_for(need_of(volume, None, replicas), view)
             if hosts.each and view.settings.unreadable is None:
                 waited = volume.degraded and wait_is_over(volume, view.settings, now)
                 return search(replica, volume, replicas, hosts, replaces_failed=bool(waited))
-        return find_candidates(
-            replica,
-            volume,
-            replicas,
-            view.spaces.values(),
-            view.settings,
-            backing_image=image,
-            now=now,
-        )
+        return find_candidates(replica, volume, replicas, view, now)
 
     def _choose(self, candidates: Candidates, size_bytes: int) -> Candidate | None:
         """Choose the node, then a disk of it; None if there are no candidates."""

@@ -26,11 +26,13 @@ from extender import (
     Rejection,
     StepLimits,
     StorageClass,
+    WaitingPod,
     local_disks,
 )
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import WantedVolume
 from extender.holds.hold import Hold, State
+from extender.waiting.node_sets import NodeSet
 from extender.waiting.wants import Kind, Wants
 from longhorn import (
     BackingImage,
@@ -394,6 +396,13 @@ def wants(*sizes: int, kind: str = "", volumes: Iterable[str] = ()) -> Wants:
     """Build what a waiting pod asks for."""
     names = frozenset(VolumeName(each) for each in volumes)
     return Wants(kind=Kind(kind), sizes=sizes, volumes=names)
+
+
+def waiting_pod(
+    of: PodRef, wants: Wants, candidates: NodeSet, now: float, **told: Any
+) -> WaitingPod:
+    """Build a pod that was rejected just now, for the first time."""
+    return WaitingPod(pod=of, wants=wants, candidates=candidates, since=now, asked_at=now, **told)
 
 
 def hold(

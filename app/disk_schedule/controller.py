@@ -34,6 +34,7 @@ from longhorn import (
     Owner,
     OwnerKind,
     decide_schedule,
+    found_on_disk,
 )
 
 log = structlog.get_logger()
@@ -208,14 +209,16 @@ class Controller:
     def _decide(
         self, schedule: DiskSchedule, gone: Collection[Owner]
     ) -> Decision | LetGo | NodeUnknown:
-        known = self._known
+        known, name = self._known, schedule.name
+        found = {}
+        if schedule.ready is None:
+            found = found_on_disk(schedule, known.replicas_on(name), known.copies_on(name))
         return decide_schedule(
             schedule,
             known.nodes.get(schedule.node),
             known.over_provisioning_percent,
             gone=gone,
-            replicas=known.replicas_on(schedule.name) if schedule.ready is None else (),
-            copies=known.copies_on(schedule.name) if schedule.ready is None else {},
+            found=found,
             shuffled=self._shuffled,
         )
 

@@ -125,17 +125,19 @@ class Waking:
         """
         if not request.pod.uid:
             return
-        is_kept = self.pods.add(
-            request.pod,
-            wants_of(request, self._current_view()),
-            self._set_of(candidates),
-            now,
-            depends_on_others=depends_on_others,
-            client=client,
-            is_found=is_found,
-            reasons=_reasons(shown, self.pods.nodes),
+        self._add(
+            WaitingPod(
+                pod=request.pod,
+                wants=wants_of(request, self._current_view()),
+                candidates=self._set_of(candidates),
+                depends_on_others=depends_on_others,
+                client=client,
+                is_found=is_found,
+                reasons=_reasons(shown, self.pods.nodes),
+                since=now,
+                asked_at=now,
+            )
         )
-        self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
@@ -143,10 +145,21 @@ class Waking:
         for pod in pods:
             wants = self._wants_of(pod)
             if wants is not None and wants.volumes:
-                is_kept = self.pods.add(
-                    pod, wants, everywhere, now, depends_on_others=True, is_found=True
+                self._add(
+                    WaitingPod(
+                        pod=pod,
+                        wants=wants,
+                        candidates=everywhere,
+                        depends_on_others=True,
+                        is_found=True,
+                        since=now,
+                        asked_at=now,
+                    )
                 )
-                self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
+
+    def _add(self, waiting: WaitingPod) -> None:
+        is_kept = self.pods.add(waiting)
+        self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
 
     def forget(self, uid: str, client: str) -> None:
         """Forget a pod that *client* was told nodes for."""

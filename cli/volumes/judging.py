@@ -84,11 +84,7 @@ def seek(
         now = max(now, over)
     replica = new_replica(volume, ReplicaName(""), only)
     replicas = (*view.replicas.get(volume.name, ()), *source_replicas(volume, view))
-    spaces = view.spaces.values()
-    image = view.backing_images.get(volume.backing_image or "")
-    candidates = find_candidates(
-        replica, volume, replicas, spaces, settings, backing_image=image, now=now
-    )
+    candidates = find_candidates(replica, volume, replicas, view, now)
     return Sought(
         volume=volume,
         replica=replica,
@@ -97,7 +93,7 @@ def seek(
         candidates=candidates,
         next=choices(candidates, volume.replica_bytes),
         replaces_failed=volume.degraded and bool(wait_is_over(volume, settings, now)),
-        hosts=Hosts(need, settings, spaces),
+        hosts=Hosts(need, settings, view.spaces.values()),
     )
 
 

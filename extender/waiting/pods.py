@@ -28,7 +28,7 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodRef
     wants: Wants
     candidates: NodeSet
-    """Where it could go if there were room."""
+    """Where it could go if there were room, as `WaitingPods.nodes` has it."""
     depends_on_others: bool = False
     """Whether room on other nodes helps, too."""
     client: str | None = ""
@@ -100,51 +100,28 @@ class WaitingPods:
         elif not waiting.is_found:
             self._pods[pod.uid] = structs.replace(waiting, is_found=True)
 
-    def add(
-        self,
-        pod: PodRef,
-        wants: Wants,
-        candidates: NodeSet,
-        now: float,
-        *,
-        depends_on_others: bool = False,
-        client: str = "",
-        is_found: bool = False,
-        reasons: Reasons = (),
-    ) -> bool:
-        """Remember a rejected pod; return whether there was room for it.
+    def add(self, waiting: WaitingPod) -> bool:
+        """Remember a pod that was just rejected; return whether there was room for it.
 
         If those that wait take too much memory, new ones are left to kube-scheduler.
 
         Until the pod is woken, what one client was told takes nothing from what another one was:
         that need not be kube-scheduler, which asks again once the pod is woken.
-
         Args:
-            candidates: Where it could go if there were room, as `nodes` has it.
-            now: The time, not before that of any pod added so far.
+            waiting: The pod; not rejected before any pod added so far.
         """
-        before, last = self._pods.get(pod.uid), self._last
-        if before is not None and before.pod != pod:  # of two with one uid, one is invented
+        before, last = self._pods.get(waiting.pod.uid), self._last
+        if before is not None and before.pod != waiting.pod:  # of two with one uid, one is invented
             if before.is_found:
                 return True
             before = None
-        if last is not None and last.candidates == candidates:
-            candidates = last.candidates
-        if last is not None and last.wants.kind == wants.kind:
-            wants = structs.replace(wants, kind=last.wants.kind)
-        waiting = WaitingPod(
-            pod=pod,
-            wants=wants,
-            candidates=candidates,
-            depends_on_others=depends_on_others,
-            client=client,
-            is_found=is_found or (before is not None and before.is_found),
-            reasons=reasons,
-            since=before.since if before else now,
-            asked_at=now,
-        )
-        if before is not None and not before.woken:
-            waiting = _of_both(before, waiting)
+        if last is not None:
+            waiting = _sharing(waiting, last)
+        if before is not None:
+            is_found = waiting.is_found or before.is_found
+            waiting = structs.replace(waiting, is_found=is_found, since=before.since)
+            if not before.woken:
+                waiting = _of_both(before, waiting)
         if before is None and self.size_bytes + _size_bytes(waiting) > MOST_BYTES:
             return False
         self._put(waiting)
@@ -185,6 +162,16 @@ class WaitingPods:
         before = self._pods.get(waiting.pod.uid)
         self._pods[waiting.pod.uid] = waiting
         self.size_bytes += _size_bytes(waiting) - (_size_bytes(before) if before else 0)
+
+
+def _sharing(waiting: WaitingPod, last: WaitingPod) -> WaitingPod:
+    """Return the same pod, with what it has in common with another one in memory once."""
+    if last.candidates == waiting.candidates:
+        waiting = structs.replace(waiting, candidates=last.candidates)
+    if last.wants.kind == waiting.wants.kind:
+        wants = structs.replace(waiting.wants, kind=last.wants.kind)
+        waiting = structs.replace(waiting, wants=wants)
+    return waiting
 
 
 def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:

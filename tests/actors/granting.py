@@ -106,8 +106,11 @@ class Granting:
             gone=longhorn.unowned(
                 schedule, {ReplicaName(each) for each in _alive(replicas)}, _alive(images)
             ),
-            replicas=[recorded(each, longhorn.Replica) for each in replicas],
-            copies=_copies(images, schedule.name),
+            found=longhorn.found_on_disk(
+                schedule,
+                [recorded(each, longhorn.Replica) for each in replicas],
+                _copies(images, schedule.name),
+            ),
             shuffled=self._shuffled,
         )
 

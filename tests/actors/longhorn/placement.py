@@ -7,7 +7,7 @@ DiskSchedules; what matters is how late the objects are written.) The other way,
 every replica counts from the moment that a disk was chosen for it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -22,6 +22,24 @@ from tests.actors.longhorn.records import recorded
 from tests.actors.longhorn.shards import shards_by_disk
 
 NO_REASON = "replica scheduling failed"
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What the search looks at."""
+
+    spaces: Mapping[longhorn.NodeName, longhorn.NodeSpace]
+    settings: longhorn.Settings
+    backing_images: Mapping[str, longhorn.BackingImage]
+
+
+def around(
+    spaces: Iterable[longhorn.NodeSpace],
+    settings: longhorn.Settings,
+    image: longhorn.BackingImage | None = None,
+) -> Around:
+    """Build what the search looks at."""
+    images = {} if image is None else {image.name: image}
+    return Around({each.node.name: each for each in spaces}, settings, images)
 
 
 class Placement:
@@ -104,10 +122,12 @@ class Placement:
             recorded(replica, longhorn.Replica),
             recorded(volume, longhorn.Volume),
             [recorded(each, longhorn.Replica) for each in (*replicas, *self._shared(volume))],
-            [self._space(node, settings) for node in nodes],
-            settings,
-            backing_image=None if image is None else recorded(image, longhorn.BackingImage),
-            now=self._cluster.wall_clock(),
+            around(
+                [self._space(node, settings) for node in nodes],
+                settings,
+                None if image is None else recorded(image, longhorn.BackingImage),
+            ),
+            self._cluster.wall_clock(),
         )
 
     def _shared(self, volume: Object) -> list[Object]:

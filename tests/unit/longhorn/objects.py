@@ -17,6 +17,7 @@ from longhorn import (
     find_candidates,
     node_space,
 )
+from tests.actors.longhorn.placement import around
 from tests.builders import GIB, conditions, read
 
 NOW = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
@@ -154,7 +155,7 @@ def search(
     pinned_to: str = "",
     settings: Settings | None = None,
     not_starting: Collection[str] = (),
-    **how: Any,
+    backing_image: BackingImage | None = None,
 ) -> Candidates:
     """Find the candidates for a new replica of a volume; it does not start on some nodes."""
     new = replica(name="vol-r-new", hardNodeAffinity=pinned_to)
@@ -165,7 +166,7 @@ def search(
         )
         for each in nodes
     ]
-    return find_candidates(new, of, [*replicas, new], spaces, settings, now=NOW, **how)
+    return find_candidates(new, of, [*replicas, new], around(spaces, settings, backing_image), NOW)
 
 
 def disks_for(of: Volume, *nodes: Node, **how: Any) -> list[str]:

@@ -25,6 +25,7 @@ from longhorn import (
     Replica,
     ReplicaName,
     decide_schedule,
+    found_on_disk,
 )
 from tests.builders import GIB, disk, node
 
@@ -95,8 +96,7 @@ def outcome(
         at,
         percent,
         gone={owner(name) for name in gone},
-        replicas=replicas,
-        copies=copies or {},
+        found=found_on_disk(before, replicas, copies or {}),
         shuffled=lambda owners: sorted(owners, key=lambda each: _place(each.name, order)),
     )
 

@@ -15,6 +15,7 @@ from longhorn import (
     find_candidates,
     node_space,
 )
+from tests.actors.longhorn.placement import around
 from tests.builders import GIB, MIB, TIB, conditions
 from tests.unit.longhorn.objects import (
     NOW,
@@ -379,14 +380,9 @@ def test_a_replica_on_the_disk_of_the_same_uuid_elsewhere_keeps_this_one_used() 
 
 
 def test_an_unreadable_setting_leaves_no_candidate() -> None:
-    found = find_candidates(
-        replica(),
-        volume(),
-        [],
-        [node_space(node(), UNREADABLE)],
-        UNREADABLE,
-        now=NOW,
-    )
+    unreadable = around([node_space(node(), UNREADABLE)], UNREADABLE)
+
+    found = find_candidates(replica(), volume(), [], unreadable, NOW)
 
     assert (found.disks, found.errors) == ((), (Reason.CLIENT_OPERATION_FAILED,))
 
@@ -414,8 +410,7 @@ def test_the_replica_itself_is_passed_over() -> None:
     """One that is placed already finds its own disk again."""
     placed = replica("a1", name="vol-r-1")
 
-    found = find_candidates(
-        placed, volume(), [placed], [node_space(node(), Settings())], Settings(), now=NOW
-    )
+    one = around([node_space(node(), Settings())], Settings())
+    found = find_candidates(placed, volume(), [placed], one, NOW)
 
     assert found.disks == (at("a1"),)

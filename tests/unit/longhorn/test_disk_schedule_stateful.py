@@ -24,6 +24,7 @@ from longhorn import (
     Replica,
     ReplicaName,
     decide_schedule,
+    found_on_disk,
     limit_bytes,
     unowned,
 )
@@ -313,13 +314,13 @@ def _decide(
     gone: frozenset[Owner],
     shuffled: object,
 ) -> Decision:
+    copies = {o.name: size for o, size in seen.data.items() if o.kind is OwnerKind.IMAGE}
     found = decide_schedule(
         read,
         seen.node,
         seen.percent,
         gone=gone,
-        replicas=_replicas(seen),
-        copies={o.name: size for o, size in seen.data.items() if o.kind is OwnerKind.IMAGE},
+        found=found_on_disk(read, _replicas(seen), copies),
         shuffled=shuffled,  # type: ignore[arg-type]
     )
     assert isinstance(found, Decision)

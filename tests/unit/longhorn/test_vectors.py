@@ -35,6 +35,7 @@ from longhorn import (
     read_settings,
     refusal_of,
 )
+from tests.actors.longhorn.placement import around
 from tests.unit.longhorn.objects import record
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
@@ -178,10 +179,8 @@ def decide(vector: Vector) -> Decision:
         record(vector["scheduling"], Replica),
         volume,
         others,
-        spaces,
-        settings,
-        backing_image=image,
-        now=datetime.fromisoformat(vector["now"]),
+        around(spaces, settings, image),
+        datetime.fromisoformat(vector["now"]),
     )
     return Decision(
         vector=vector,

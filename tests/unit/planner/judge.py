@@ -78,14 +78,7 @@ class JudgedCluster(Cluster):
         view = self.view
         volume = view.volumes[placed.volume]
         blank = structs.replace(placed, node=None, disk=None)
-        found = find_candidates(
-            blank,
-            volume,
-            view.replicas.get(volume.name, ()),
-            view.spaces.values(),
-            view.settings,
-            now=_NOW,
-        )
+        found = find_candidates(blank, volume, view.replicas.get(volume.name, ()), view, _NOW)
         assert placed.node is not None
         assert placed.disk is not None
         assert Candidate(placed.node, placed.disk) in choices(found, volume.size_bytes), placed
@@ -359,8 +352,7 @@ class Judge:
             and here not in [each.node for each in replicas]
         ):
             blank = structs.replace(replicas[0], name="blank", node=None, hard_node_affinity=here)
-            spaces = cluster.view.spaces.values()
-            found = find_candidates(blank, volume, replicas, spaces, settings, now=_NOW)
+            found = find_candidates(blank, volume, replicas, cluster.view, _NOW)
             assert not found.disks, f"{volume.name} could have a replica on {here}"
 
     def _judge_nodes(self) -> None:

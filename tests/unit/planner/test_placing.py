@@ -78,14 +78,7 @@ def test_it_takes_a_disk_that_longhorn_may_take(seed: int) -> None:
                 healthy_once=False,
             )
             view = cluster.view
-            expected = find_candidates(
-                blank,
-                of,
-                view.replicas.get(of.name, ()),
-                view.spaces.values(),
-                view.settings,
-                now=NOW,
-            )
+            expected = find_candidates(blank, of, view.replicas.get(of.name, ()), view, NOW)
             found = placing.place(blank, of, view, NOW)
             if isinstance(found, Candidate):
                 assert found in choices(expected, of.size_bytes)

@@ -37,6 +37,7 @@ from tests.builders import (
     replica,
     view_of,
     volume,
+    waiting_pod,
     wants,
 )
 
@@ -62,7 +63,11 @@ def sources(
     for each in holds:
         ledger.put(each)
     for name in waiting:
-        pods.add(pod(name=name), wants(), nodes, 0.0, reasons=[(why.reason, str(why), nodes)])
+        pods.add(
+            waiting_pod(
+                pod(name=name), wants(), nodes, 0.0, reasons=[(why.reason, str(why), nodes)]
+            )
+        )
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods)
 
 

@@ -43,7 +43,8 @@ def _fit(space: NodeSpace, volumes: Sequence[Volume], view: ClusterView) -> bool
 
 def _choices(space: NodeSpace, volume: Volume, view: ClusterView) -> tuple[Candidate, ...]:
     new = replica("new", of=volume.name, on="")
-    found = find_candidates(new, volume, [new], [space], view.settings, now=_NOW)
+    alone = changed(view, spaces={space.node.name: space})
+    found = find_candidates(new, volume, [new], alone, _NOW)
     return choices(found, volume.size_bytes)
 
 

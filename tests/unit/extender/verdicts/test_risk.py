@@ -117,9 +117,7 @@ class Cluster:
             return
         replicas, new, view = self.replicas(of), self._next(of), self.view
         assert new is not None
-        found = find_candidates(
-            new, attached, replicas, view.spaces.values(), view.settings, now=NOW
-        )
+        found = find_candidates(new, attached, replicas, view, NOW)
         if not found.preferred:
             self._stuck.add(of)
             return

@@ -10,7 +10,7 @@ from extender.waiting.lookout import Stir
 from extender.waiting.looks import Look, looks
 from extender.waiting.pods import WaitingPod, WaitingPods
 from longhorn import NodeName, VolumeName
-from tests.builders import pod, wants
+from tests.builders import pod, waiting_pod, wants
 
 NODES = [NodeName(f"node-{number}") for number in range(4)]
 
@@ -34,7 +34,7 @@ class Waiting:
     ) -> None:
         of = wants(*sizes, kind=kind, volumes=volumes)
         candidates = self.pods.nodes.of(nodes, NODES)
-        self.pods.add(pod(name=name), of, candidates, 0.0, depends_on_others=depends)
+        self.pods.add(waiting_pod(pod(name=name), of, candidates, 0.0, depends_on_others=depends))
 
     def fits(self, waiting: WaitingPod, nodes: Iterable[NodeName]) -> bool:
         rooms = (self.room.get(name, ()) for name in nodes)
@@ -141,7 +141,7 @@ def test_a_node_that_comes_to_be_known_is_looked_at_for_those_who_wait_already()
     waiting = Waiting()
     one, new = NODES[:1], [*NODES, NodeName("new")]
     candidates = waiting.pods.nodes.of(one, NODES) | waiting.pods.nodes.later
-    waiting.pods.add(pod(name="waits"), wants(1), candidates, 0.0)
+    waiting.pods.add(waiting_pod(pod(name="waits"), wants(1), candidates, 0.0))
     waiting.room[new[-1]] = (5,)
 
     assert waiting.look(Stir(nodes=waiting.pods.nodes.of(NODES[1:]))) == []

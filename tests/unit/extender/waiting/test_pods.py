@@ -12,7 +12,7 @@ from app.kube.resource import AnyRecord
 from extender import PodStatus, WaitingPod, WaitingPods, resolve, wants_of
 from extender.waiting.pods import FORGET_SECONDS, MOST_BYTES
 from longhorn import NodeName
-from tests.builders import bound, pod, view_of, volume, wants
+from tests.builders import bound, pod, view_of, volume, waiting_pod, wants
 
 NODES = 0b11
 
@@ -25,7 +25,7 @@ def waiting_for(**since: float) -> WaitingPods:
     """Build the pods that were rejected, each at its time."""
     pods = WaitingPods()
     for name, now in since.items():
-        pods.add(pod(name=name), wants(), NODES, now)
+        pods.add(waiting_pod(pod(name=name), wants(), NODES, now))
     return pods
 
 
@@ -45,7 +45,7 @@ def test_the_longest_wait_comes_first() -> None:
 
 def test_the_longest_wait_counts_from_the_first_rejection() -> None:
     pods = waiting_for(one=1.0, two=2.0)
-    pods.add(pod(name="one"), wants(), NODES, 8.0)
+    pods.add(waiting_pod(pod(name="one"), wants(), NODES, 8.0))
 
     assert pods.longest_wait_seconds(10.0) == 9.0
     assert WaitingPods().longest_wait_seconds(10.0) == 0.0
@@ -54,7 +54,7 @@ def test_the_longest_wait_counts_from_the_first_rejection() -> None:
 def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
-    pods.add(pod(name="one"), wants(), 0b100, 3.0)
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0))
 
     first = next(iter(pods))
     assert (first.pod.name, first.since, first.asked_at) == ("one", 1.0, 3.0)
@@ -64,9 +64,11 @@ def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> Non
 
 def test_another_client_takes_nothing_away() -> None:
     pods = WaitingPods()
-    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first", depends_on_others=True)
+    pods.add(
+        waiting_pod(pod(name="one"), wants(), 0b001, 1.0, client="first", depends_on_others=True)
+    )
 
-    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0, client="second"))
     for client in ("first", "second", ""):
         pods.forget("uid-one", client)
 
@@ -77,7 +79,7 @@ def test_another_client_takes_nothing_away() -> None:
 
 def test_the_client_that_was_told_no_may_be_told_yes() -> None:
     pods = WaitingPods()
-    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b001, 1.0, client="first"))
 
     pods.forget("uid-one", "first")
 
@@ -86,9 +88,9 @@ def test_the_client_that_was_told_no_may_be_told_yes() -> None:
 
 def test_what_a_leader_before_was_asked_is_taken_away_by_no_client() -> None:
     pods = WaitingPods()
-    pods.add(pod(name="one"), wants(), 0b001, 1.0, depends_on_others=True)
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b001, 1.0, depends_on_others=True))
 
-    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="first")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0, client="first"))
     pods.forget("uid-one", "first")
 
     [found] = pods
@@ -98,10 +100,10 @@ def test_what_a_leader_before_was_asked_is_taken_away_by_no_client() -> None:
 def test_who_asks_about_a_pod_that_was_woken_begins_anew() -> None:
     pods = WaitingPods()
     for client in ("first", "second"):
-        pods.add(pod(name="one"), wants(), 0b001, 1.0, client=client)
+        pods.add(waiting_pod(pod(name="one"), wants(), 0b001, 1.0, client=client))
     pods.mark_woken("uid-one")
 
-    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0, client="second"))
 
     [found] = pods
     assert (found.candidates, found.client, found.woken) == (0b100, "second", False)
@@ -109,10 +111,10 @@ def test_who_asks_about_a_pod_that_was_woken_begins_anew() -> None:
 
 def test_if_it_could_not_be_woken_what_was_asked_before_counts_as_well() -> None:
     pods = WaitingPods()
-    pods.add(pod(name="one"), wants(), 0b001, 1.0, client="first")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b001, 1.0, client="first"))
     [before] = pods
     pods.mark_woken("uid-one")
-    pods.add(pod(name="one"), wants(), 0b100, 3.0, client="second")
+    pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0, client="second"))
 
     pods.mark_asleep(before)
 
@@ -124,7 +126,7 @@ def test_of_two_pods_with_one_uid_the_one_that_was_found_waits() -> None:
     pods = WaitingPods()
     for name, is_found in (("invented", False), ("real", True), ("other", False)):
         ref = replace(pod(name=name), uid="uid")
-        pods.add(ref, wants(), NODES, 1.0, client=name, is_found=is_found)
+        pods.add(waiting_pod(ref, wants(), NODES, 1.0, client=name, is_found=is_found))
 
     assert names(pods) == ["real"]
     assert [each.client for each in pods] == ["real"]
@@ -152,7 +154,7 @@ def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
 
     pods.mark_woken("uid-one")
     woken = pods.is_asleep("uid-one")
-    pods.add(pod(name="one"), wants(), NODES, 2.0)
+    pods.add(waiting_pod(pod(name="one"), wants(), NODES, 2.0))
 
     assert not woken
     assert pods.is_asleep("uid-one")
@@ -173,7 +175,7 @@ def test_a_forgotten_pod_waits_no_more_and_loses_its_place() -> None:
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.forget("uid-one")
-    pods.add(pod(name="one"), wants(), NODES, 3.0)
+    pods.add(waiting_pod(pod(name="one"), wants(), NODES, 3.0))
 
     assert names(pods) == ["two", "one"]
 
@@ -188,7 +190,7 @@ def test_all_pods_can_be_forgotten() -> None:
 
 def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -> None:
     pods = waiting_for(old=0.0, asked=0.0, new=10.0)
-    pods.add(pod(name="asked"), wants(), NODES, 10.0)
+    pods.add(waiting_pod(pod(name="asked"), wants(), NODES, 10.0))
 
     pods.forget_old(FORGET_SECONDS)
 
@@ -199,7 +201,7 @@ def fill(pods: WaitingPods) -> int:
     """Add large pods until no more are remembered; return how many are."""
     for number in count():
         large = wants(*[1] * 1_000, volumes=map(str, range(1_000)))
-        if not pods.add(pod(name=str(number)), large, NODES, float(number)):
+        if not pods.add(waiting_pod(pod(name=str(number)), large, NODES, float(number))):
             return number
     raise AssertionError
 
@@ -218,7 +220,7 @@ def test_a_pod_that_is_remembered_is_not_lost_for_lack_of_memory() -> None:
     pods = WaitingPods()
     fill(pods)
 
-    assert pods.add(pod(name="3"), wants(), 1 << 5_000, 99_999.0)
+    assert pods.add(waiting_pod(pod(name="3"), wants(), 1 << 5_000, 99_999.0))
 
     assert [(each.candidates, each.asked_at) for each in pods][3] == (1 << 5_000, 99_999.0)
 
@@ -228,9 +230,9 @@ def test_what_is_forgotten_makes_room() -> None:
     number = fill(pods)
 
     pods.set_wants("uid-0", wants())
-    assert pods.add(pod(name="another"), wants(), NODES, 0.0)
+    assert pods.add(waiting_pod(pod(name="another"), wants(), NODES, 0.0))
     pods.forget("uid-1")
-    assert pods.add(pod(name="large"), wants(volumes=map(str, range(900))), NODES, 0.0)
+    assert pods.add(waiting_pod(pod(name="large"), wants(volumes=map(str, range(900))), NODES, 0.0))
 
     for each in pods:
         pods.forget(each.pod.uid)
@@ -259,8 +261,10 @@ def test_the_estimate_of_what_a_pod_takes_is_no_less_and_not_twice_as_much(volum
         names = [f"volume-{number}-{index}" for index in range(volumes)]
         request = resolve(pod(*names, name=f"a-pod-of-some-workload-{number}"), view)
         candidates = pods.nodes.of(nodes[number:]) | pods.nodes.later
-        pods.add(request.pod, wants_of(request, view), candidates, 0.0)
-        pods.add(pod(name="between"), wants(number), 1, 0.0)  # so that nothing is shared
+        pods.add(waiting_pod(request.pod, wants_of(request, view), candidates, 0.0))
+        pods.add(
+            waiting_pod(pod(name="between"), wants(number), 1, 0.0)
+        )  # so that nothing is shared
     del names, request, candidates
     taken_bytes = tracemalloc.get_traced_memory()[0] - before_bytes
     tracemalloc.stop()
@@ -275,7 +279,7 @@ def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
     for each in pods:
         seen.append(each.pod.name)
         pods.forget(each.pod.uid)
-        pods.add(pod(name=f"{each.pod.name}-again"), wants(), NODES, 9.0)
+        pods.add(waiting_pod(pod(name=f"{each.pod.name}-again"), wants(), NODES, 9.0))
 
     assert seen == ["a", "b", "c"]
 
@@ -285,7 +289,11 @@ def test_pods_with_the_same_candidates_and_of_a_kind_share_them() -> None:
     pods = WaitingPods()
     many = [NodeName(f"node-{number}") for number in range(5_000)]
     for name in ("one", "two"):
-        pods.add(pod(name=name), wants(kind="".join(["ki", "nd"])), pods.nodes.of(many, many), 0.0)
+        pods.add(
+            waiting_pod(
+                pod(name=name), wants(kind="".join(["ki", "nd"])), pods.nodes.of(many, many), 0.0
+            )
+        )
 
     one, two = pods
     assert one.candidates is two.candidates
