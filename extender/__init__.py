@@ -22,7 +22,7 @@ from extender.explaining.disks import Charge, Expected, LocalDisks, charges, exp
 from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
-from extender.holds.deadlines import Timeouts
+from extender.holds.deadlines import ATTACHING_SECONDS, Timeouts
 from extender.holds.hold import Asked, End, Hold, Mode, Sighting, State
 from extender.holds.ledger import Ledger
 from extender.holds.making import size_bytes
@@ -65,18 +65,18 @@ from extender.waiting.wants import Wants, wants_of
 from extender.work import StepLimits
 
 __all__ = [
-    "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY", "NODES_IN_ONE_GO",
-    "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge", "Claim", "ClaimKey",
-    "ClaimProblem", "ClaimTemplate", "ClusterView", "CsiNode", "Cursor", "DiskRefusal", "End",
-    "Ended", "EngineOptOut", "Expected", "Extender", "Found", "GroupKey", "Headroom", "Hindrance",
-    "Hold", "Injection", "Ledger", "LocalDisks", "Look", "Lookout", "Mode", "NewPod", "NodeSet",
-    "NodeSets", "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume", "PodRef", "PodRequest",
-    "PodStatus", "Reasons", "Rejection", "Requirement", "Robustness", "Score", "Scores",
-    "Shortfall", "Sighting", "Situation", "Spread", "State", "StepLimits", "StorageClass",
-    "Timeouts", "TooMuchHeldError", "UnresolvableClaimError", "UnseenObjectError", "ViewBuilder",
-    "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name", "class_of",
-    "default_class", "estimate_volume", "expected", "future_backing_image", "judge_claims",
-    "judge_pod", "key_of", "local_disks", "looks", "needed_class", "node_rejection", "opt_out",
-    "rebuild", "resolve", "rooms_taken", "shortfalls", "size_bytes", "source_replicas", "spreads",
-    "wants_of", "why_unusable",
+    "ATTACHING_SECONDS", "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY",
+    "NODES_IN_ONE_GO", "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge",
+    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "CsiNode", "Cursor",
+    "DiskRefusal", "End", "Ended", "EngineOptOut", "Expected", "Extender", "Found", "GroupKey",
+    "Headroom", "Hindrance", "Hold", "Injection", "Ledger", "LocalDisks", "Look", "Lookout", "Mode",
+    "NewPod", "NodeSet", "NodeSets", "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume",
+    "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement", "Robustness",
+    "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State", "StepLimits",
+    "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError", "UnseenObjectError",
+    "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name",
+    "class_of", "default_class", "estimate_volume", "expected", "future_backing_image",
+    "judge_claims", "judge_pod", "key_of", "local_disks", "looks", "needed_class", "node_rejection",
+    "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls", "size_bytes", "source_replicas",
+    "spreads", "wants_of", "why_unusable",
 ]  # fmt: skip

@@ -24,12 +24,14 @@ from app.serving.decisions import Asking, UnavailableError
 from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
 from extender import (
+    ATTACHING_SECONDS,
     Answer,
     Asked,
     Claim,
     End,
     Extender,
     Hold,
+    Mode,
     Outcome,
     PodRef,
     PodStatus,
@@ -119,9 +121,11 @@ class Holds:
     def timeouts(self) -> Timeouts:
         """How long holds stand now."""
         live = self._cluster.live_settings
+        closes_nodes = self.ledger.mode is Mode.NODE  # for so long that it does not last longer
         return Timeouts(
             choosing_seconds=live.pod_scheduling_timeout_seconds,
             placing_seconds=live.node_reservation_timeout_seconds,
+            attaching_seconds=0.0 if closes_nodes else ATTACHING_SECONDS,
         )
 
     def loops(self) -> list[Coroutine[None, None, NoReturn]]:

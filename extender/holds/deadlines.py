@@ -15,6 +15,11 @@ from extender.view import ChangeLog, Cursor
 
 PROVISIONING_SECONDS = 600.0
 """How long kube-scheduler waits for claims to be bound (bindTimeoutSeconds of VolumeBinding)."""
+ATTACHING_SECONDS = 600.0
+"""How long the room of a bound pod is held while its volumes are not to be attached there yet.
+Until then Longhorn does not look for a place. kube-controller-manager takes a volume off a node
+that is gone after 6 minutes (maxWaitForUnmountDuration of its attach-detach controller), and where
+hundreds of pods start at once, each waits for its turn."""
 GIVEN_UP_SECONDS = 2.0
 """How long a hold stands while the attempt seems to be given up. A node is named within some 30 ms
 of an answer, and the pod is bound within a second of its last claim."""
@@ -30,7 +35,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     choosing_seconds: float
     """From the answer until a node is chosen."""
     placing_seconds: float
-    """From binding until the replicas are placed."""
+    """From binding until the replicas are placed, once the volumes are to be attached."""
+    attaching_seconds: float = 0.0
+    """From binding until they are; without *placing_seconds* nothing is waited for."""
 
 
 def deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
@@ -128,8 +135,12 @@ def still_asked(over: Iterable[str], holds: Mapping[str, Hold]) -> list[Hold]:
 
 
 def _deadline(hold: Hold, timeouts: Timeouts) -> tuple[float, End]:
+    placing_seconds = timeouts.placing_seconds
+    if hold.attaching_at is not None:
+        return hold.attaching_at + placing_seconds, End.NOT_PLACED
     if hold.bound_at is not None:
-        return hold.bound_at + timeouts.placing_seconds, End.NOT_PLACED
+        waits = max(placing_seconds, timeouts.attaching_seconds if placing_seconds else 0.0)
+        return hold.bound_at + waits, End.NOT_PLACED
     if hold.named_by in _LASTING and timeouts.choosing_seconds:
         return hold.answered_at + PROVISIONING_SECONDS, End.NOT_BOUND
     why = End.NOT_CHOSEN if hold.state is State.OPEN else End.NOT_BOUND

@@ -130,6 +130,9 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     named_by: Signal | None = None
     """What last named the node; None if nothing did, as for a pod that was given one node alone."""
     bound_at: float | None = None
+    attaching_at: float | None = None
+    """Since when the pod is bound and all volumes are to be attached there, so that Longhorn places
+    their replicas."""
     given_up_at: float | None = None
     """Since when kube-scheduler seems to have given the attempt up."""
     asked: PodStatus = PodStatus()

@@ -12,7 +12,7 @@ from msgspec import structs
 from extender.holds.deadlines import Deadlines, Timeouts, still_asked
 from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, chosen_of, volumes_of
 from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
-from extender.holds.shown import is_asking, is_confirmed
+from extender.holds.shown import is_asking, is_attaching, is_confirmed
 from extender.holds.sightings import sighting_of, without_stale
 from extender.known import Index
 from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
@@ -171,6 +171,9 @@ class Ledger:
         changed = self._changed(view)
         confirmed = [uid for uid in changed if is_confirmed(self._holds[uid], view)]
         self._asking = {uid for uid in changed if is_asking(self._holds[uid], view)}
+        for hold in map(self._holds.__getitem__, changed):
+            if hold.bound_at is not None and hold.attaching_at is None and is_attaching(hold, view):
+                self._amend(structs.replace(hold, attaching_at=now))
         over = self._deadlines.over(timeouts, now)
         for hold in still_asked(over, self._holds):
             del over[hold.pod.uid]

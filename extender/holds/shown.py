@@ -44,6 +44,15 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
     )
 
 
+def is_attaching(hold: Hold, view: ClusterView) -> bool:
+    """Whether all volumes of a chosen hold are to be attached to its node."""
+    volumes = [view.volumes.get(each.name) for each in (*hold.volumes, *hold.remote)]
+    return all(
+        each is not None and each.node is not None and not _is_leaving(each, hold.nodes)
+        for each in volumes
+    )
+
+
 def is_asking(hold: Hold, view: ClusterView) -> bool:
     """Whether some replica that was placed since the answer may be refused by its disk yet."""
     return any(

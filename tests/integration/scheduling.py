@@ -213,6 +213,13 @@ class World:
             self.server.put(each)
         self.server.put({**found, "spec": {**found["spec"], "volumeName": volume_name(found)}})
 
+    def attach(self, claim: str, node: str) -> None:
+        """Have Longhorn attach the volume of a claim to a node."""
+        name = volume_name(self.of("persistentvolumeclaims", claim))
+        found = self.server.get("volumes.longhorn.io", name, NAMESPACE)
+        assert found is not None, name
+        self.server.put({**found, "spec": {**found["spec"], "nodeID": node}})
+
     def place(self, claim: str, node: str = "", *, number: int = 1, **spec: Any) -> None:
         """Write a replica of a claim's volume, on a disk if a node is given."""
         found = self.of("persistentvolumeclaims", claim)

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from extender import End
+from extender import End, Mode
 from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.scheduling import ONE, PLACING_SECONDS, TWO, World, serving
 
@@ -81,10 +81,27 @@ async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> N
         await world.accept("first")
         await world.settled()
         world.bind("first", ONE)
+        world.provision("first")
+        await asyncio.sleep(2 * PLACING_SECONDS)
+        assert await world.held_nodes("first") == (ONE,)
+        world.attach("first", ONE)
 
         await asyncio.sleep(PLACING_SECONDS + 1)
 
         assert observed(world, WAITED, pod_scheduled="true") == (1, 0.5)
+        assert observed(world, RESERVED, replicas_scheduled="false") == (1, 3 * PLACING_SECONDS)
+
+
+async def test_in_mode_node_the_time_for_placing_begins_with_the_binding() -> None:
+    """It closes the node to others."""
+    async with serving(reservation_mode=Mode.NODE) as world:
+        await world.add_pods("first")
+        await world.accept("first")
+        await world.settled()
+        world.bind("first", ONE)
+
+        await asyncio.sleep(PLACING_SECONDS + 1)
+
         assert observed(world, RESERVED, replicas_scheduled="false") == (1, PLACING_SECONDS)
 
 
@@ -96,6 +113,8 @@ def bind_and_place_late(world: World) -> None:
     """Bind the pod, with five seconds for its replicas."""
     world.set_config(node_reservation_timeout="5")
     world.bind("first", TWO)
+    world.provision("first")
+    world.attach("first", TWO)
 
 
 async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still() -> None:

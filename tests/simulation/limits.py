@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import inf
 
 from extender import Mode
-from extender.holds.deadlines import GIVEN_UP_SECONDS
+from extender.holds.deadlines import ATTACHING_SECONDS, GIVEN_UP_SECONDS
 from tests.actors.api import Object
 from tests.simulation.choices import Choice, Choices
 from tests.simulation.plan import Plan
@@ -94,8 +94,13 @@ class Limits:
         heard_at = choice.binding_heard_at if is_by_binding else choice.heard_at
         if heard_at > until or self._is_unheard(choice):
             return now >= until
-        bound_at = choice.bound_at
-        return bound_at is not None and now >= bound_at + self._plan.placing_seconds
+        if choice.bound_at is None:
+            return False
+        placing_seconds = self._plan.placing_seconds
+        waits = placing_seconds and self._plan.mode is not Mode.NODE
+        if waits and not all(self._truth.is_attaching(each.name) for each in choice.volumes):
+            placing_seconds = max(placing_seconds, int(ATTACHING_SECONDS))
+        return now >= choice.bound_at + placing_seconds
 
     def _is_unheard(self, choice: Choice) -> bool:
         """Say whether the instance that answered may not know of the choice: its watch hung.

@@ -166,6 +166,11 @@ class Truth:
         """Name the volumes with a placed replica on a node; *for_good* as in `placed_of`."""
         return self._on_disks(for_good=for_good).on[node]
 
+    def is_attaching(self, volume: str) -> bool:
+        """Say whether a volume is to be attached somewhere."""
+        found = self.get(VOLUMES, volume, NAMESPACE)
+        return found is not None and bool(found["spec"]["nodeID"])
+
     def uses_v2(self, node: str) -> bool:
         """Say whether replicas or engines of data engine v2 are on a node, or are to be."""
         of_v2 = {

@@ -8,17 +8,25 @@ import math
 import msgspec
 import pytest
 
-from extender.holds.deadlines import GIVEN_UP_SECONDS, PROVISIONING_SECONDS, Timeouts, deadline
+from extender.holds.deadlines import (
+    ATTACHING_SECONDS,
+    GIVEN_UP_SECONDS,
+    PROVISIONING_SECONDS,
+    Timeouts,
+    deadline,
+)
 from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, widened
 from extender.holds.ledger import Ledger
 from extender.holds.outcome import Advanced, Ended, Outcome
 from extender.kubernetes import Claim, ClaimKey, PodStatus
+from extender.view import ClusterView
 from longhorn import NodeName
-from tests.builders import claim, hold, pending, pod, replica, view_of
+from tests.builders import claim, hold, pending, pod, replica, view_of, volume
 
 HERE = NodeName("node-1")
 ELSEWHERE = NodeName("node-2")
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=7.0)
+ATTACHING = msgspec.structs.replace(TIMEOUTS, attaching_seconds=ATTACHING_SECONDS)
 NONE = view_of()
 PLACED = view_of(replica())
 """A replica of the one volume, on node-1."""
@@ -131,6 +139,49 @@ def test_no_time_for_placing_keeps_no_bound_pod() -> None:
     assert ledger.settle(NONE, none, 104.0) == NO_CHANGE
     ledger.see("uid-pod", Sighting(node=HERE), 104.0)
     assert ledger.settle(NONE, none, 104.0) == over(BOUND, End.NOT_PLACED, 104.0)
+
+
+def attached(to: str | None) -> ClusterView:
+    """Build a cluster with the volume, to be attached there."""
+    return view_of(volume("vol", node=to))
+
+
+@pytest.mark.parametrize(
+    "view", [NONE, attached(None), attached("node-2")], ids=["unknown", "detached", "leaving"]
+)
+def test_until_its_volume_is_to_be_attached_a_bound_pod_is_held_for(view: ClusterView) -> None:
+    """Longhorn looks for a place no earlier, and attaching takes a minute in a crowd."""
+    ledger = ledger_of(BOUND)
+
+    assert ledger.settle(view, ATTACHING, math.nextafter(704.0, 0.0)) == NO_CHANGE
+    assert ledger.settle(view, ATTACHING, 704.0) == over(BOUND, End.NOT_PLACED, 704.0)
+
+
+def test_the_time_for_placing_begins_when_the_volume_is_to_be_attached() -> None:
+    ledger = ledger_of(BOUND)
+    ledger.settle(attached(None), ATTACHING, 105.0)
+
+    assert ledger.settle(attached("node-1"), ATTACHING, 300.0) == NO_CHANGE
+    assert ledger.next_deadline(ATTACHING) == 307.0
+    assert ledger.settle(attached("node-1"), ATTACHING, math.nextafter(307.0, 0.0)) == NO_CHANGE
+    [ended] = ledger.settle(attached(None), ATTACHING, 307.0).ended
+    assert (ended.hold.attaching_at, ended.why) == (300.0, End.NOT_PLACED)
+
+
+def test_it_begins_with_the_binding_if_the_volume_is_attached_already() -> None:
+    ledger = ledger_of(OPEN)
+    ledger.settle(attached("node-1"), ATTACHING, 101.0)
+    ledger.see("uid-pod", Sighting(node=HERE), 104.0)
+
+    ledger.settle(attached("node-1"), ATTACHING, 104.0)
+
+    assert ledger.next_deadline(ATTACHING) == 111.0
+
+
+def test_without_time_for_placing_nothing_waits_for_the_attaching() -> None:
+    none = msgspec.structs.replace(ATTACHING, placing_seconds=0.0)
+
+    assert ledger_of(BOUND).settle(NONE, none, 104.0) == over(BOUND, End.NOT_PLACED, 104.0)
 
 
 @pytest.mark.parametrize("now", [104.0, 111.0, 500.0], ids=["in-time", "at-deadline", "late"])

@@ -40,6 +40,7 @@ timeouts = st.builds(
     Timeouts,
     choosing_seconds=st.sampled_from([0.0, 1.0, 5.0, 5.0, 50.0]),
     placing_seconds=st.sampled_from([0.0, 5.0, 30.0]),
+    attaching_seconds=st.sampled_from([0.0, 20.0, 600.0]),
 )
 
 
@@ -126,7 +127,8 @@ class Model:
     def _longest(self, kept: Kept, limits: Event) -> tuple[float, str]:
         bound_at = self.bound_at(kept)
         if bound_at is not None:
-            return bound_at + limits["placing"], "not_placed"
+            waits = max(limits["placing"], limits["placing"] and limits["attaching"])
+            return bound_at + waits, "not_placed"
         named = self.named(kept) and self.named(kept)[-1][0]
         if named in ("selected", "nominated") and limits["choosing"]:
             return kept["at"] + 600.0, "not_bound"
@@ -283,6 +285,7 @@ class LedgerMachine(RuleBasedStateMachine):
             "settled",
             choosing=self.timeouts.choosing_seconds,
             placing=self.timeouts.placing_seconds,
+            attaching=self.timeouts.attaching_seconds,
         )
         self._note_outcome(self.ledger.settle(self._view(), self.timeouts, self.now))
         until = self.ledger.next_deadline(self.timeouts)
@@ -337,6 +340,7 @@ class LedgerMachine(RuleBasedStateMachine):
         limits = {
             "choosing": self.timeouts.choosing_seconds,
             "placing": self.timeouts.placing_seconds,
+            "attaching": self.timeouts.attaching_seconds,
         }
         assert self.ledger.next_deadline(self.timeouts) == min(
             (model.deadline(each, limits)[0] for each in model.holds), default=None
