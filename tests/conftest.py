@@ -2,18 +2,18 @@
 
 import asyncio
 import gc
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
 import structlog
 from hypothesis import settings
 
+from tests.effort import IN_GATE, examples
+
 SUMMARY = "measured"
 
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.register_profile("usual", deadline=None, derandomize=IN_GATE, max_examples=examples(100))
+settings.load_profile("usual")
 
 
 def pytest_configure() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.unit.cli import drained
 from tests.unit.cli.drained import Document, node, pod, replica, volume
 from tests.unit.cli.plans import Run, write
@@ -52,7 +53,9 @@ SPOTS = [(number, *spot) for number, each in enumerate(GOOD) for spot in spots(e
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(spot=st.sampled_from(SPOTS), value=VALUES, output=st.sampled_from(["table", "json"]))
 def test_odd_values_anywhere_give_an_answer_or_an_error(

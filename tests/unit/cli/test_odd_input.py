@@ -17,6 +17,7 @@ from msgspec import structs
 from app.settings import Settings
 from cli.commands import run_command
 from tests.builders import core_document, node_document, runner_documents, setting_documents
+from tests.effort import examples
 from tests.unit.cli.plans import ROOT, write
 
 BUNDLE = ("--cluster-file", str(ROOT / "examples" / "bundle"))
@@ -105,7 +106,9 @@ READERS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "a kubeconfig": lambda file: ("doctor", "--kubeconfig", file),
 }
 OFTEN = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

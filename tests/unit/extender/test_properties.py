@@ -24,10 +24,11 @@ from extender.space import There, node_space
 from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
+from tests.effort import examples
 from tests.strategies import Cluster, clusters, nodes, sizes_bytes, volumes
 from tests.unit.extender.singly import judged_singly
 
-FEWER = settings(max_examples=60)
+FEWER = settings(max_examples=examples(60))
 """For what other tests show as well, each in its way; every example is a whole cluster."""
 
 

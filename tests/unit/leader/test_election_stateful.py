@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from leader import LeaseSettings
+from tests.effort import examples
 from tests.unit.leader.leases import lease_settings
 from tests.unit.leader.world import Trait, World
 
@@ -162,4 +163,4 @@ class ElectionMachine(RuleBasedStateMachine):
 
 
 TestElection = ElectionMachine.TestCase
-TestElection.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestElection.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

@@ -29,6 +29,7 @@ from longhorn import (
     unowned,
 )
 from tests.builders import node, replica
+from tests.effort import examples
 from tests.unit.longhorn.schedules import schedule, the_disk
 
 sizes = st.sampled_from([30, 20, 50, 10, 70, 100, 101, 1, 0, -1])
@@ -377,4 +378,4 @@ def _chosen(among: Sequence[Owner], place: int) -> Owner:
 
 
 TestSchedule = ScheduleMachine.TestCase
-TestSchedule.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestSchedule.settings = settings(max_examples=examples(200), stateful_step_count=40, deadline=None)

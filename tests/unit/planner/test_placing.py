@@ -11,6 +11,7 @@ from longhorn import Candidate, Locality, choices, find_candidates
 from planner.cluster import Cluster
 from planner.placing import Placing
 from tests.builders import GENEROUS, GIB, disk, node, replica, setting, volume
+from tests.effort import examples
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NODES = 5
@@ -52,7 +53,7 @@ def put_node(cluster: Cluster, name: str, random: Random) -> None:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(seed=SEEDS)
 def test_it_takes_a_disk_that_longhorn_may_take(seed: int) -> None:
     random = Random(seed)

@@ -8,6 +8,7 @@ from app.kube.mirror import Change, Known, Mirror
 from app.kube.records import Item
 from longhorn import Unreadable
 from tests.builders import setting
+from tests.effort import examples
 
 KEYS = st.sampled_from("abcd")
 VALUES = st.sampled_from(["1", "2", "broken", "broken otherwise"])
@@ -88,4 +89,4 @@ class MirrorMachine(RuleBasedStateMachine):
 
 
 TestMirrorMachine = MirrorMachine.TestCase
-TestMirrorMachine.settings = settings(max_examples=100, stateful_step_count=30)
+TestMirrorMachine.settings = settings(max_examples=examples(100), stateful_step_count=30)

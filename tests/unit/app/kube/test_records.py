@@ -61,6 +61,7 @@ from tests.builders import (
     shard,
     volume,
 )
+from tests.effort import examples
 
 DELETED = {"deletionTimestamp": "2026-08-20T09:10:12Z"}
 STORAGE_CLASS = {"apiVersion": "storage.k8s.io/v1"}
@@ -735,7 +736,7 @@ def mutated(data: st.DataObject, samples: list[dict[str, Any]]) -> Any:
     return replaced(sample, path, data.draw(json_values))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
     written = mutated(data, SAMPLES)
@@ -786,7 +787,7 @@ PLANNED_SAMPLES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data(), st.sampled_from([PLANNED, PLACED]))
 def test_any_value_anywhere_is_read_or_refused_for_plans(data: st.DataObject, kinds: Kinds) -> None:
     written = mutated(data, PLANNED_SAMPLES)

@@ -43,6 +43,7 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.effort import examples
 from tests.strategies import KINDS, known_objects
 
 NAMES = [(kind, name) for kind, names in KINDS.items() for name in names]
@@ -263,7 +264,7 @@ class ViewMachine(RuleBasedStateMachine):
 
 TestViewMachine = ViewMachine.TestCase
 TestViewMachine.settings = settings(
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -22,6 +22,7 @@ from extender.holds.shown import charged
 from extender.view import ClusterView
 from longhorn import NodeName, Replica, VolumeName
 from tests.builders import hold, replica
+from tests.effort import examples
 
 Event = Mapping[str, Any]
 Kept = dict[str, Any]
@@ -405,7 +406,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLedger.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 
 
 def walk(random: Random, moves: int) -> list[Ended]:

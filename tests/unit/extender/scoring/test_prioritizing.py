@@ -34,11 +34,12 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.effort import examples
 from tests.strategies import Cluster, clusters
 from tests.unit.extender.scoring.orders import in_all_orders
 
 SOME, EVERY, SUREST = Robustness
-FEWER = settings(max_examples=60)
+FEWER = settings(max_examples=examples(60))
 """Every example is a whole cluster, and scored several times."""
 
 

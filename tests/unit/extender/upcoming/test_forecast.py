@@ -25,6 +25,7 @@ from tests.builders import (
     volume,
     wanted,
 )
+from tests.effort import examples
 from tests.strategies import nodes, volumes
 from tests.unit.extender.outlooks import forecast_of
 
@@ -243,7 +244,7 @@ def contents(hosts: Hosts) -> tuple[object, ...]:
     return ranks, [(name, hosts.unused_bytes(name), hosts.zone_of(name)) for name in names]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data(), st.lists(volumes("vol"), min_size=1, max_size=3))
 def test_hosts_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[Volume]) -> None:
     needs = [need_of(each, None) for each in of]

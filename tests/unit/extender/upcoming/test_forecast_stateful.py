@@ -34,6 +34,7 @@ from tests.builders import (
     volume,
     wanted,
 )
+from tests.effort import examples
 from tests.unit.extender.upcoming.naive import Coming, Local, Naive, packs
 
 START = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
@@ -412,4 +413,4 @@ def _sizes(load: Iterable[Upcoming], certainty: Certainty) -> tuple[int, ...]:
 
 
 TestForecastMachine = ForecastMachine.TestCase
-TestForecastMachine.settings = settings(max_examples=60, stateful_step_count=25)
+TestForecastMachine.settings = settings(max_examples=examples(60), stateful_step_count=25)

@@ -33,6 +33,7 @@ from tests.builders import (
     view_of,
     volume,
 )
+from tests.effort import examples
 from tests.unit.extender.outlooks import forecast_of
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -408,7 +409,7 @@ def needed(of: Sequence[Wanted]) -> list[Placed]:
     return [Placed(of=each, local=None, anywhere=1) for each in of if not each.has_local]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(situations(), st.randoms(use_true_random=False))
 def test_where_a_node_is_accepted_trying_everything_finds_room(
     situation: Situation, random: Random
