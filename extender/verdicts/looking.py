@@ -6,7 +6,7 @@ from functools import cached_property
 
 from extender.space import NodeSpace
 from extender.upcoming.finding import best_node
-from extender.upcoming.upcoming import Crowd, Load, may_share, most_on_a_node
+from extender.upcoming.upcoming import Crowd, may_share, most_on_a_node
 from extender.verdicts.situation import Situation
 from extender.verdicts.threat import asking_on, leaves, leaves_room, seen_by_longhorn
 from longhorn import NodeName
@@ -31,6 +31,7 @@ class Looking:
     def __init__(self, situation: Situation) -> None:
         uid, settings = situation.request.pod.uid, situation.view.settings
         self._situation = situation
+        self._is_strict_itself = situation.is_strict
         self._own = [each for each in situation.own if each.count]
         self._strict = {
             name
@@ -201,11 +202,12 @@ class Looking:
         return len(self.with_own.each) <= self._pairs_left
 
     def _is_strict(self, name: NodeName) -> bool:
-        return self._situation.is_strict or name in self._strict
+        return self._is_strict_itself or name in self._strict
 
     def _load(self, space: NodeSpace, *, with_open: bool) -> tuple[Item, ...]:
-        load: Load = self._situation.bound.on(space)
-        return tuple(each.item for each in load if with_open or each.is_sure)
+        bound = self._situation.bound
+        load = bound.on(space) if with_open else bound.sure(space)
+        return tuple([each.item for each in load])
 
     def _that_may_come(self, name: NodeName, threat: Crowd) -> list[Item] | None:
         """Return what of a threat may come to a node; None if looking would cost too much."""
