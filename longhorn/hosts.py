@@ -90,12 +90,16 @@ class Hosts:
 
     def beside(self, replicas: Collection[Replica]) -> Mapping[NodeName, Host]:
         """Return what fits beside other replicas of the same volume."""
+        used = {replica.disk for replica in replicas}
         again = {
             name: host_of(space, self._need, self.settings, replicas)
             for name in {replica.node for replica in replicas}
             if name is not None
             and (space := self.spaces.get(name)) is not None
-            and any(_uncounted_bytes(name, disk, replicas) for disk in space.disks)
+            and any(
+                each.disk.id in used and _uncounted_bytes(name, each, replicas)
+                for each in space.disks
+            )
         }
         return {**self.each, **again} if again else self.each
 

@@ -37,12 +37,13 @@ def risks(started: Situation, nodes: Iterable[NodeName]) -> dict[NodeName, Rejec
         return {}
     found: dict[NodeName, Rejection] = {}
     by_own: dict[NodeName, Rejection] = {}
+    has_own = looking.with_remote is not looking.others
     for name in looking.endangered(nodes):
         if looking.is_at_risk(name, looking.others):
             found[name] = LocalRoomAtRisk()
         elif name in open_ and looking.is_at_risk(name, looking.others, with_open=True):
             found[name] = LocalRoomAtRisk(by_open=True)
-        elif looking.is_at_risk(name, looking.with_remote):
+        elif has_own and looking.is_at_risk(name, looking.with_remote):
             by_own[name] = LocalRoomAtRisk()
     # Where nothing but its own replicas is in the way, waiting would not help the pod.
     return {} if len(by_own) == len(nodes) else {**found, **by_own}

@@ -61,8 +61,10 @@ def _asked(replicas: Iterable[Replica], space: NodeSpace) -> DiskName | None:
 
 def leaves_room(items: Sequence[Item], space: NodeSpace, threat: Crowd) -> bool:
     """Whether a node has room for *items* though all of a threat comes there."""
-    logical_bytes = threat.sums.most_bytes + sum(item.logical_bytes for item in items)
-    physical_bytes = threat.sums.physical_bytes + sum(item.physical_bytes for item in items)
+    logical_bytes, physical_bytes = threat.sums.most_bytes, threat.sums.physical_bytes
+    for item in items:
+        logical_bytes += item.logical_bytes
+        physical_bytes += item.physical_bytes
     return leaves(items, space, logical_bytes, physical_bytes)
 
 
