@@ -116,6 +116,12 @@ GROWN = 15 * GIB
             GROWN,
             id="listed-as-it-was",
         ),
+        pytest.param(
+            disk(listed={"vol-r-1": 20 * GIB}),
+            volume(size_bytes=GROWN),
+            20 * GIB,
+            id="listed-as-larger",
+        ),
         pytest.param(disk(), volume(size_bytes=100 * GIB), 100 * GIB, id="just-fits"),
         pytest.param(disk(), volume(size_bytes=101 * GIB), 10 * GIB, id="does-not-fit"),
         pytest.param(disk(), volume(size_bytes=5 * GIB), 10 * GIB, id="to-shrink"),

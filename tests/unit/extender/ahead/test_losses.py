@@ -54,6 +54,17 @@ def test_only_replicas_with_all_data_count() -> None:
     assert lost(*kept("vol", ["node-0"]), failed, new) == 0
 
 
+def test_a_volume_that_is_being_deleted_has_nothing_to_lose() -> None:
+    going = [volume("vol", replicas=3, deleting=True), replica(on="node-0")]
+
+    assert lost(*going) == 2
+    assert endangered(view_of(*going)) == {}
+
+
+def test_replicas_whose_volume_is_not_known_have_data_to_lose() -> None:
+    assert endangered(view_of(replica(on="node-0"))) == {"node-0": ["vol"]}
+
+
 def test_an_erasure_coded_volume_needs_its_data_chunks() -> None:
     assert lost(*kept("vol", NODES, wanted=4, chunks=2)) == 2
     assert lost(*kept("vol", NODES, wanted=4, chunks=3)) == 1
