@@ -157,24 +157,25 @@ def _summed_up(
             kind: sum([u.unused_bytes for u in found]) for kind, found in by_kind.items()
         },
         rooms=tuple([room_of(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()]),
-        doubtful=frozenset(
-            [
-                kinds.setdefault(space.kind, len(kinds))
-                for space, usable in disks
-                if usable is None and takes_replicas(space.disk)
-            ]
-        )
-        or _NO_KINDS,
+        doubtful=_doubtful(disks, kinds),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
-        pending=tuple(
-            sorted(
-                (r for r in replicas if r.node is None and not (r.deleting or r.failed)),
-                key=lambda replica: replica.name,
-            )
-        ),
+        pending=tuple(sorted(filter(_is_pending, replicas), key=lambda replica: replica.name)),
         turned_away=away,
     )
+
+
+def _doubtful(disks: Iterable[KnownDisk], kinds: dict[DiskKind, int]) -> frozenset[int]:
+    found = [
+        kinds.setdefault(space.kind, len(kinds))
+        for space, usable in disks
+        if usable is None and takes_replicas(space.disk)
+    ]
+    return frozenset(found) if found else _NO_KINDS
+
+
+def _is_pending(replica: Replica) -> bool:
+    return replica.node is None and not (replica.deleting or replica.failed)
 
 
 def why_unusable(disk: Disk) -> DiskRefusal | None:

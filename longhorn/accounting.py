@@ -49,19 +49,7 @@ def account(
     if not schedule.ready:
         space = account(disk, settings, replicas, node=node, growth=growth)
         return _with_requests(space, of_replicas, of_images)
-    refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
-    there = [each for each in replicas if each.name not in refused]
-    running = [each for each in replicas if each.name in refused and of_replicas[each.name].bytes]
-    counted = _as_scheduled(disk, of_replicas, of_images)
-    copies = missing_copies(counted, [*there, *running], growth.images)
-    space = disk_space(
-        counted,
-        settings,
-        _unlisted(counted, there),
-        {name: size for name, size in copies.items() if name not in of_images},
-    )
-    space = with_growth(space, there, growth.expanded)
-    space = _with_contested(space, of_replicas, of_images)
+    space = _as_granted(disk, settings, replicas, schedule, growth)
     new = [replica for replica in replicas if not replica.healthy_once]
     return structs.replace(
         space,
@@ -75,6 +63,31 @@ def account(
         },
         undecided=frozenset(each.name for each in new if not _is_granted(schedule, each)),
     )
+
+
+def _as_granted(
+    disk: Disk,
+    settings: Settings,
+    replicas: Sequence[Replica],
+    schedule: DiskSchedule,
+    growth: Growth,
+) -> DiskSpace:
+    """Work out what a disk has left by its schedule, which is Ready."""
+    of_replicas = parts(schedule.replicas, schedule.held_replicas)
+    of_images = parts(schedule.images, schedule.held_images)
+    refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
+    there = [each for each in replicas if each.name not in refused]
+    running = [each for each in replicas if each.name in refused and of_replicas[each.name].bytes]
+    counted = _as_scheduled(disk, of_replicas, of_images)
+    copies = missing_copies(counted, [*there, *running], growth.images)
+    space = disk_space(
+        counted,
+        settings,
+        _unlisted(counted, there),
+        {name: size for name, size in copies.items() if name not in of_images},
+    )
+    space = with_growth(space, there, growth.expanded)
+    return _with_contested(space, of_replicas, of_images)
 
 
 def _is_of_disk(schedule: DiskSchedule, node: NodeName, disk: Disk) -> bool:

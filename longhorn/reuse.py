@@ -4,7 +4,7 @@ Source: longhorn-manager scheduler/replica_scheduler.go CheckAndReuseFailedRepli
 RequireNewReplica and IsPotentiallyReusableReplica.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 from longhorn.disks import DiskSpace, mismatch
@@ -13,7 +13,7 @@ from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeSpace, has_tags, refusal_of
-from longhorn.records import BackingImage, NodeName, Volume
+from longhorn.records import BackingImage, DiskId, NodeName, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
 
@@ -78,16 +78,8 @@ def reusable(
     hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeSpace]()
     for space in nodes:
         name = space.node.name
-        if refusal_of(space.node) is not None or not starts_replicas(space.engines, need.engine):
-            continue
         there = [replica.disk for replica in failed if replica.node == name]
-        back = {
-            each.disk.id: 0
-            for each in (space.disks if there else ())
-            if each.disk.id is not None
-            and each.disk.id in there
-            and takes_back(each, need, settings)
-        }
+        back = _taking_back(space, there, need, settings)
         if back and hard_node_affinity in (None, name):
             has = has_tags(space.node, need, settings)
             hosts[name] = Host(zone=space.node.zone, has_tags=has, unused_bytes=back)
@@ -102,6 +94,19 @@ def reusable(
         and replica.disk in host.unused_bytes
     ]
     return tuple(sorted(found, key=lambda each: each.failed_at or _LONG_AGO, reverse=True))
+
+
+def _taking_back(
+    space: NodeSpace, there: Collection[DiskId | None], need: Need, settings: Settings
+) -> dict[DiskId, int]:
+    """Return those of the disks *there* that take a replica back, as a `Host` has them."""
+    if refusal_of(space.node) is not None or not starts_replicas(space.engines, need.engine):
+        return {}
+    return {
+        each.disk.id: 0
+        for each in space.disks
+        if each.disk.id is not None and each.disk.id in there and takes_back(each, need, settings)
+    }
 
 
 def needs_new_replica(

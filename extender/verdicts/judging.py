@@ -58,11 +58,9 @@ def glance(
     """
     demand, view, spaces = situation.demand, situation.view, situation.view.spaces
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
-    logical_bytes, physical_bytes = total.logical_bytes, total.physical_bytes
+    own = total.logical_bytes, total.physical_bytes, total.kinds
     suits_any_node = not (demand.node_selectors or demand.topologies)
     accepted, rejected, rest = list[NodeName](), dict[NodeName, Rejection](), list[NodeName]()
-    own_logical_bytes, own_physical_bytes, own_kinds = logical_bytes, physical_bytes, total.kinds
-    kinds = own_kinds
     for name in nodes:
         space = spaces.get(name)
         if (
@@ -73,14 +71,12 @@ def glance(
         ):
             rest.append(name)
             continue
+        logical_bytes, physical_bytes, kinds = own
         if name in busy or space.pending:
             taken = situation.forecast.taken(name)
-            logical_bytes = own_logical_bytes + taken.logical_bytes
-            physical_bytes = own_physical_bytes + taken.physical_bytes
-            kinds = own_kinds.intersection(*(item.kinds for item in taken.items))
-        else:
-            logical_bytes, physical_bytes = own_logical_bytes, own_physical_bytes
-            kinds = own_kinds
+            logical_bytes += taken.logical_bytes
+            physical_bytes += taken.physical_bytes
+            kinds = kinds.intersection(*(item.kinds for item in taken.items))
         for disk in space.roomiest:
             if (
                 logical_bytes <= disk.logical_bytes
