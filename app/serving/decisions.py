@@ -27,6 +27,9 @@ UNSEEN_SECONDS = 0.25
 """How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by
 milliseconds, and after an error the pod would wait for a second or more."""
 
+_GLANCE_SECONDS = 0.01
+"""How often it is looked whether it has come to be known."""
+
 
 class UnavailableError(AppError):
     """There is no answer now. The text is the same as long as the cause is.
@@ -180,17 +183,27 @@ class Decisions:
         return scores
 
     async def preempt(self, request: ExtenderRequest) -> Answer:
-        """Split the nodes with victims as `filter` would. It never waits and holds nothing.
+        """Split the nodes with victims as `filter` would. It holds nothing.
 
         Volumes of Longhorn stay when their pods are evicted, so that frees no room on disks.
+
+        It waits for nothing but objects that are not known yet: where no node has CPU left, a new
+        pod is asked about here first, and after an error kube-scheduler leaves it for minutes.
 
         Raises:
             UnavailableError: This instance cannot answer.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         self._on_request(Verb.PREEMPT, request)
-        await self._prepare(request)
-        return self._answer_of(request)
+        began = self._clock()
+        while True:
+            try:
+                await self._prepare(request)
+                return self._answer_of(request)
+            except UnseenObjectError:
+                if self._clock() - began >= self._unseen_seconds:
+                    raise
+            await asyncio.sleep(_GLANCE_SECONDS)
 
     async def _prepare(self, request: ExtenderRequest) -> None:
         """Do piece by piece what would take too long in one go, and give way in between.

@@ -30,6 +30,8 @@ TEMPLATE_LABELS = {"cluster-autoscaler.kubernetes.io/template-node": "true", "po
 NO_LABELS: Mapping[str, str] = {}
 TEMPLATE = "template-node-for-storage"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
+KNOWS_NO_NODES = "no nodes available to schedule pods"
+"""What kube-scheduler says as long as it has not heard of any; then it tries again."""
 JUDGED_SECONDS = 30.0
 NO_ROOM = "did not have enough free storage"
 PLAIN = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -93,7 +95,7 @@ class Cluster(NamedTuple):
         async def is_judged() -> bool:
             nonlocal verdict
             verdict = await self._verdict()
-            return verdict != ""
+            return verdict not in ("", KNOWS_NO_NODES)
 
         await until(is_judged, within=JUDGED_SECONDS, what="a verdict on the pod")
         return verdict

@@ -432,6 +432,24 @@ async def test_an_object_that_is_not_heard_of_yet_is_waited_for() -> None:
     assert bench.outcomes == {"resolved": 1}
 
 
+async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None:
+    bench = Bench()
+    complete = bench.view
+    bench.view = view_of(*(node(name) for name in NODES))
+    request = bench.asking(pod("first")).request
+    waiting = asyncio.create_task(bench.decisions.preempt(request))
+    await asyncio.sleep(0.1)
+
+    bench.view = complete
+
+    assert (await waiting).accepted == NODES
+    assert now() == pytest.approx(0.1, abs=0.02)
+
+    with pytest.raises(UnresolvableClaimError, match="default/gone"):
+        await bench.decisions.preempt(bench.asking(pod("gone")).request)
+    assert now() == pytest.approx(0.1 + UNSEEN_SECONDS, abs=0.03)
+
+
 async def test_an_object_that_does_not_come_is_an_error_after_a_moment() -> None:
     bench = Bench()
     bench.view = view_of(*(node(name) for name in NODES))
