@@ -230,6 +230,28 @@ def test_volumes_that_still_take_room_on_the_node(
     assert charges(of, *replicas) == expected
 
 
+@pytest.mark.parametrize(
+    ("replicas", "failed", "elsewhere", "expected"),
+    [
+        pytest.param(3, False, 2, ["a"], id="one-is-still-to-come"),
+        pytest.param(3, False, 3, [], id="all-went-elsewhere"),
+        pytest.param(3, True, 3, ["a"], id="one-is-to-be-made-anew"),
+        pytest.param(1, True, 1, [], id="the-only-one-went-elsewhere"),
+    ],
+)
+def test_a_volume_takes_no_room_once_all_of_it_went_elsewhere(
+    replicas: int, elsewhere: int, expected: list[str], *, failed: bool
+) -> None:
+    of_several = (wanted(volume("a", replicas=replicas)),)
+    chosen = msgspec.structs.replace(seen(hold(), Sighting(node=HERE)), volumes=of_several)
+    placed = [
+        replica(f"a-{n}", of="a", on=f"node-{n + 2}", failed=failed and n == 0)
+        for n in range(elsewhere)
+    ]
+
+    assert charges(chosen, *placed) == expected
+
+
 def test_open_hold_takes_no_room_on_the_nodes_that_hold_a_replica_already() -> None:
     before = [replica("a-1", of="a", on="node-1"), replica("b-1", of="b", on="node-2")]
     made = hold(volumes=["a", "b"], replicas=before)
