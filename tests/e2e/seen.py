@@ -109,12 +109,14 @@ class Seen:
         found = self.pod(name)
         return found is not None and found["status"].get("phase") == "Running"
 
-    def is_refused(self, name: str) -> bool:
-        """Whether kube-scheduler has tried a pod and found no node for it."""
+    def is_refused(self, name: str, why: str = "") -> bool:
+        """Whether kube-scheduler has tried a pod and found no node for it; it says *why*."""
         found = self.pod(name)
         conditions = (found["status"].get("conditions") if found else None) or ()
         return any(
-            (each["type"], each["status"]) == ("PodScheduled", "False") for each in conditions
+            (each["type"], each["status"]) == ("PodScheduled", "False")
+            and why in each.get("message", "")
+            for each in conditions
         )
 
     def volume_of(self, claim: str) -> str:

@@ -197,13 +197,16 @@ async def come_to_rest(
         case: What was run.
         scheduling: Since the pods were made.
         since: When the last fault ended; pods that wait must have been asked about after it, but
-            for those of which kube-scheduler has left out all nodes by itself from the beginning:
-            CSIStorageCapacity says to it that none has room.
+            for those of which kube-scheduler has left out all nodes by itself, from the beginning
+            or since: CSIStorageCapacity says to it that none has room.
     """
+    nowhere = f"{len(case.gib)} node(s) did not have enough free storage"
 
     def was_asked(name: str) -> bool:
         calls = world.calls_for(name)
-        return any(call.at > since for call in calls) or (not calls and world.seen.is_refused(name))
+        return any(call.at > since for call in calls) or (
+            world.seen.is_refused(name, "" if not calls else nowhere)
+        )
 
     def is_quiet() -> bool:
         times = scheduling.bound_at()
