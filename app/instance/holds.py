@@ -121,7 +121,7 @@ class Holds:
     def timeouts(self) -> Timeouts:
         """How long holds stand now."""
         live = self._cluster.live_settings
-        closes_nodes = self.ledger.mode is Mode.NODE  # for so long that it does not last longer
+        closes_nodes = self.ledger.mode is Mode.NODE  # which must not wait for slow volumes
         return Timeouts(
             choosing_seconds=live.pod_scheduling_timeout_seconds,
             placing_seconds=live.node_reservation_timeout_seconds,
