@@ -49,7 +49,7 @@ def account(
     if not schedule.ready:
         space = account(disk, settings, replicas, node=node, growth=growth)
         return _with_requests(space, of_replicas, of_images)
-    space = _as_granted(disk, settings, replicas, schedule, growth)
+    space = _as_granted(disk, settings, replicas, of_replicas, of_images, growth)
     new = [replica for replica in replicas if not replica.healthy_once]
     return structs.replace(
         space,
@@ -69,12 +69,11 @@ def _as_granted(
     disk: Disk,
     settings: Settings,
     replicas: Sequence[Replica],
-    schedule: DiskSchedule,
+    of_replicas: Mapping[ReplicaName, Part],
+    of_images: Mapping[str, Part],
     growth: Growth,
 ) -> DiskSpace:
-    """Work out what a disk has left by its schedule, which is Ready."""
-    of_replicas = parts(schedule.replicas, schedule.held_replicas)
-    of_images = parts(schedule.images, schedule.held_images)
+    """Work out what a disk has left by what its schedule asks for and grants, if it is Ready."""
     refused = {name for name, part in of_replicas.items() if part.standing is Standing.REFUSED}
     there = [each for each in replicas if each.name not in refused]
     running = [each for each in replicas if each.name in refused and of_replicas[each.name].bytes]

@@ -100,7 +100,9 @@ def _taking_back(
     space: NodeSpace, there: Collection[DiskId | None], need: Need, settings: Settings
 ) -> dict[DiskId, int]:
     """Return those of the disks *there* that take a replica back, as a `Host` has them."""
-    if refusal_of(space.node) is not None or not starts_replicas(space.engines, need.engine):
+    if not there or refusal_of(space.node) is not None:
+        return {}
+    if not starts_replicas(space.engines, need.engine):
         return {}
     return {
         each.disk.id: 0

@@ -27,9 +27,6 @@ UNSEEN_SECONDS = 0.25
 """How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by
 milliseconds, and after an error the pod would wait for a second or more."""
 
-_GLANCE_SECONDS = 0.01
-"""How often it is looked whether it has come to be known."""
-
 
 class UnavailableError(AppError):
     """There is no answer now. The text is the same as long as the cause is.
@@ -182,28 +179,28 @@ class Decisions:
             self._on_scores(scores, self._clock())
         return scores
 
-    async def preempt(self, request: ExtenderRequest) -> Answer:
+    async def preempt(self, request: ExtenderRequest, client: str) -> Answer:
         """Split the nodes with victims as `filter` would. It holds nothing.
 
         Volumes of Longhorn stay when their pods are evicted, so that frees no room on disks.
 
-        It waits for nothing but objects that are not known yet: where no node has CPU left, a new
-        pod is asked about here first, and after an error kube-scheduler leaves it for minutes.
+        If an object is not known yet, it looks once more after a moment: where no node has CPU
+        left, a new pod is asked about here first, and after an error kube-scheduler leaves it for
+        minutes.
 
         Raises:
             UnavailableError: This instance cannot answer.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         self._on_request(Verb.PREEMPT, request)
-        began = self._clock()
-        while True:
-            try:
-                await self._prepare(request)
-                return self._answer_of(request)
-            except UnseenObjectError:
-                if self._clock() - began >= self._unseen_seconds:
-                    raise
-            await asyncio.sleep(_GLANCE_SECONDS)
+        try:
+            await self._prepare(request)
+            return self._answer_of(request)
+        except UnseenObjectError:
+            await asyncio.sleep(self._unseen_seconds)
+        await self.turns.take(client)
+        await self._prepare(request)
+        return self._answer_of(request)
 
     async def _prepare(self, request: ExtenderRequest) -> None:
         """Do piece by piece what would take too long in one go, and give way in between.

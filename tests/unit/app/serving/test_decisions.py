@@ -174,7 +174,7 @@ async def test_a_member_that_no_node_takes_does_not_wait_for_the_others() -> Non
 async def test_before_eviction_all_nodes_with_room_for_a_member_are_named() -> None:
     bench = Bench()
 
-    answer = await bench.decisions.preempt(bench.member("first").request)
+    answer = await bench.decisions.preempt(bench.member("first").request, "10.0.0.1")
 
     assert answer.accepted == NODES
 
@@ -437,17 +437,17 @@ async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None
     complete = bench.view
     bench.view = view_of(*(node(name) for name in NODES))
     request = bench.asking(pod("first")).request
-    waiting = asyncio.create_task(bench.decisions.preempt(request))
+    waiting = asyncio.create_task(bench.decisions.preempt(request, "10.0.0.1"))
     await asyncio.sleep(0.1)
 
     bench.view = complete
 
     assert (await waiting).accepted == NODES
-    assert now() == pytest.approx(0.1, abs=0.02)
+    assert now() == pytest.approx(UNSEEN_SECONDS)
 
     with pytest.raises(UnresolvableClaimError, match="default/gone"):
-        await bench.decisions.preempt(bench.asking(pod("gone")).request)
-    assert now() == pytest.approx(0.1 + UNSEEN_SECONDS, abs=0.03)
+        await bench.decisions.preempt(bench.asking(pod("gone")).request, "10.0.0.1")
+    assert now() == pytest.approx(2 * UNSEEN_SECONDS)
 
 
 async def test_an_object_that_does_not_come_is_an_error_after_a_moment() -> None:
