@@ -71,7 +71,7 @@ def plan(
     found = programs.locate()
     store = images()
     older = {f"{REPOSITORY}:{commit}": store.service_of(commit) for commit in commits}
-    scheduler = f"registry.k8s.io/kube-scheduler:{kubernetes_version()}"
+    scheduler = f"registry.k8s.io/kube-scheduler:{kubernetes_version(os.environ)}"
     wanted = {
         PAUSE_IMAGE: store.program(found[programs.PAUSE]),
         f"{REPOSITORY}:{version(ROOT)}": store.service(),

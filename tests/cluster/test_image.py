@@ -211,7 +211,7 @@ def test_the_second_scheduler_has_an_image(store: Images, tmp_path: Path) -> Non
         built = _unpacked(store, store.program(program), folder)
         with run(built, tmp_path, "kube-scheduler", "--version") as shown:
             assert shown.ended() == 0
-            assert programs.kubernetes_version() in shown.log.read_text()
+            assert programs.kubernetes_version(os.environ) in shown.log.read_text()
 
 
 def run(image: Built, folder: Path, *command: str) -> Any:

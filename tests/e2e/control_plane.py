@@ -336,7 +336,9 @@ def running(folder: Path, *, with_service: bool = True) -> Iterator[ControlPlane
     Raises:
         programs.MissingError: Its programs are not there.
     """
-    found = programs.find(os.environ, programs.cache_folder(os.environ))
+    found = programs.find(
+        os.environ, programs.cache_folder(os.environ, programs.module_of(os.environ))
+    )
     missing = [name for name, path in found.items() if path is None]
     if missing:
         raise programs.MissingError(f"{', '.join(missing)}: run `make e2e`, which builds them")

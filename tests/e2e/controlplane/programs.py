@@ -1,8 +1,10 @@
-"""Find the programs of the control plane, or build them from `go.mod` once.
+"""Find the programs of the control plane, or build them from a `go.mod` once.
 
-The variables are those of controller-runtime's envtest, with two more for the programs that its
-archives do not hold. What they do not name is built into a cache outside the tree; the folder is
-named after what goes into the build, so that another version never meets an old program.
+Each version of Kubernetes has a folder with a `go.mod` here; `E2E_KUBERNETES` chooses one, and the
+newest is the default. The other variables are those of controller-runtime's envtest, with two more
+for the programs that its archives do not hold. What they do not name is built into a cache outside
+the tree; the folder is named after what goes into the build, so that another version never meets an
+old program.
 """
 
 import hashlib
@@ -18,9 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-MODULE = Path(__file__).parent
+_HERE = Path(__file__).parent
+VERSION_VARIABLE = "E2E_KUBERNETES"
 FOLDER_VARIABLE = "KUBEBUILDER_ASSETS"
 _KUBERNETES = "k8s.io/kubernetes"
+_FLAGS = ("-trimpath", "-buildvcs=false")
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -30,14 +34,14 @@ class Program(msgspec.Struct, frozen=True):
         name: Of its file.
         variable: Names a file to use instead; empty if none can be named.
         package: Its Go package.
-        module: The folder of the `go.mod` that it is built from.
+        module: The folder of the `go.mod` that it is built from; None: that of the chosen Kubernetes.
         tags: For the compiler.
     """
 
     name: str
     variable: str
     package: str
-    module: Path = MODULE
+    module: Path | None = None
     tags: str = ""
 
 
@@ -57,6 +61,25 @@ class MissingError(Exception):
     """A program is neither there nor can it be built."""
 
 
+def minor_versions() -> tuple[str, ...]:
+    """Return the versions of Kubernetes that can be built, oldest first: `1.34`, `1.35`."""
+    folders = (file.parent.name for file in _HERE.glob("*/go.mod"))
+    return tuple(sorted(folders, key=lambda name: int(name.removeprefix("1."))))
+
+
+def module_of(environ: Mapping[str, str]) -> Path:
+    """Return the folder of the `go.mod` of the Kubernetes that is asked for.
+
+    Raises:
+        MissingError: No version of that name is here.
+    """
+    versions = minor_versions()
+    asked = environ.get(VERSION_VARIABLE) or versions[-1]
+    if asked not in versions:
+        raise MissingError(f"{VERSION_VARIABLE} is {asked}; name one of {', '.join(versions)}")
+    return _HERE / asked
+
+
 def find(
     environ: Mapping[str, str], cache: Path, wanted: Sequence[Program] = PROGRAMS
 ) -> dict[str, Path | None]:
@@ -68,26 +91,30 @@ def find(
     return {program.name: _given(program, environ) or _built(program, cache) for program in wanted}
 
 
-def build(wanted: Sequence[Program], cache: Path, say: Callable[[str], None]) -> None:
-    """Build programs into *cache*, saying how long it takes.
+def build(
+    wanted: Sequence[Program], environ: Mapping[str, str], module: Path, say: Callable[[str], None]
+) -> None:
+    """Build programs of a module into its cache, saying how long it takes.
 
     Raises:
         MissingError: There is no Go, or it does not build them.
     """
     go = shutil.which("go")
+    cache = cache_folder(environ, module)
     names = ", ".join(program.name for program in wanted)
     if go is None:
         raise MissingError(_HOW.format(names, FOLDER_VARIABLE))
     say(f"building {names} into {cache}, once;")
     say("with nothing in Go's own caches this takes five to ten minutes on two cores")
+    link = f"-s -w -X k8s.io/component-base/version.gitVersion={kubernetes_version(environ)}"
     cache.mkdir(parents=True, exist_ok=True)
     for program in wanted:
         began = time.monotonic()
-        _build(go, program, cache)
+        _build([go, "build", *_FLAGS, "-ldflags", link], program, module, cache)
         say(f"built {program.name} in {time.monotonic() - began:.0f} s")
 
 
-def cache_folder(environ: Mapping[str, str], module: Path = MODULE) -> Path:
+def cache_folder(environ: Mapping[str, str], module: Path) -> Path:
     """Return where programs built from a `go.mod` are kept."""
     files = (module / "go.mod", module / "go.sum", *sorted(module.rglob("*.go")))
     sources = b"".join(file.read_bytes() for file in files)
@@ -100,9 +127,9 @@ def cache_root(environ: Mapping[str, str]) -> Path:
     return root / "longhorn-scheduler-extender"
 
 
-def kubernetes_version() -> str:
-    """Return the version of Kubernetes that is built: `v1.36.2`."""
-    found = re.search(rf"{_KUBERNETES} (v\S+)", (MODULE / "go.mod").read_text())
+def kubernetes_version(environ: Mapping[str, str]) -> str:
+    """Return the version of Kubernetes that is built: `v1.37.2`."""
+    found = re.search(rf"{_KUBERNETES} (v\d\S+)", (module_of(environ) / "go.mod").read_text())
     assert found
     return found[1]
 
@@ -118,12 +145,13 @@ def locate(
         MissingError: A program is neither there nor can it be built.
     """
     found: dict[str, Path] = {}
-    for module in dict.fromkeys(program.module for program in wanted):
-        of_module = [program for program in wanted if program.module == module]
+    chosen = module_of(environ)
+    for module in dict.fromkeys(program.module or chosen for program in wanted):
+        of_module = [program for program in wanted if (program.module or chosen) == module]
         cache = cache_folder(environ, module)
         there = find(environ, cache, of_module)
         if missing := [program for program in of_module if there[program.name] is None]:
-            build(missing, cache, say)
+            build(missing, environ, module, say)
         there = find(environ, cache, of_module)
         found |= {name: path for name, path in there.items() if path is not None}
     return found
@@ -149,15 +177,13 @@ def _built(program: Program, cache: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def _build(go: str, program: Program, cache: Path) -> None:
-    version = f"-X k8s.io/component-base/version.gitVersion={kubernetes_version()}"
+def _build(command: Sequence[str], program: Program, module: Path, cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         result = Path(folder) / program.name
-        flags = ["-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {version}"]
-        command = [go, "build", *flags, *([f"-tags={program.tags}"] if program.tags else [])]
+        tags = [f"-tags={program.tags}"] if program.tags else []
         done = subprocess.run(
-            [*command, "-o", str(result), program.package],
-            cwd=program.module,
+            [*command, *tags, "-o", str(result), program.package],
+            cwd=module,
             env={**os.environ, "CGO_ENABLED": "0"},
             stderr=subprocess.PIPE,
             text=True,
