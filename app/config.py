@@ -12,6 +12,8 @@ from app.errors import InputError
 
 NAME = "longhorn-scheduler-extender"
 """Of the distribution and its command, and in the cluster of the Service, Lease and ConfigMap."""
+OWN_NAMESPACE = "longhorn-scheduler"
+"""Where the manifests install it, apart from Longhorn's, which has objects of the same names."""
 CONTROLLER_NAME = "longhorn-disk-schedule-controller"
 """Of the controller of DiskSchedules: its Deployment, ServiceAccount and Lease."""
 RESOURCE = "longhorn.io/scheduler-extender"
@@ -43,7 +45,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout_seconds: Deadline = 10.0
     answer_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120
-    namespace: Name = "longhorn-system"
+    namespace: Name = OWN_NAMESPACE
     longhorn_namespace: Name = "longhorn-system"
     pod_name: Annotated[str, Meta(max_length=253)] = ""
     node_name: Annotated[str, Meta(max_length=253)] = ""

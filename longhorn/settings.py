@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 import msgspec
 
@@ -9,6 +10,23 @@ _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _INT = re.compile(r"[+-]?[0-9]{1,19}")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+OWN_EXTENDER = "scheduler-extender-enabled"
+"""The Setting that switches Longhorn's own extender on, as its proposal names it."""
+
+
+class OwnExtender(StrEnum):
+    """What is so of the scheduler extender that Longhorn has of its own since v1.13.
+
+    Source: longhorn enhancements/20260209-scheduler-extender.md. A manager makes a Setting object
+    with its default for every setting that it knows (longhorn-manager datastore/longhorn.go
+    createNonExistingSettingCRsWithDefaultSetting): where there is none, it knows no extender.
+    """
+
+    ABSENT = "absent"
+    OFF = "off"
+    ON = "on"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +101,14 @@ def read_settings(values: Mapping[str, str]) -> Settings:
         except ValueError:
             return Settings(unreadable=name)
     return msgspec.convert(read, Settings)
+
+
+def own_extender(values: Mapping[str, str]) -> OwnExtender:
+    """Say by the values of Setting objects what is so of Longhorn's own extender."""
+    value = values.get(OWN_EXTENDER)
+    if value is None:
+        return OwnExtender.ABSENT
+    return OwnExtender.ON if value in _TRUE else OwnExtender.OFF
 
 
 def default_values() -> dict[str, str]:

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[1]
 CHART = ROOT / "charts" / "longhorn-scheduler-extender"
 MANIFESTS = ROOT / "manifests"
 README = CHART / "README.md"
-NAMESPACE = "longhorn-system"
+NAMESPACE = "longhorn-scheduler"
+"""Of `manifests/namespace.yaml`."""
 
 _SOURCE = re.compile(r"^---\n# Source: [^/\n]+/(.+)\n", re.MULTILINE)
 """What Helm writes above each document: the chart and the template."""
@@ -54,8 +55,8 @@ FOLDERS = (
         {
             f"{name}.yaml": f"templates/{name}.yaml"
             for name in (
-                *("configmap", "deployment", "networkpolicy", "pdb", "rbac", "service"),
-                "serviceaccount",
+                *("configmap", "deployment", "longhorn-rbac", "networkpolicy", "pdb", "rbac"),
+                *("service", "serviceaccount"),
             )
         },
     ),
@@ -121,7 +122,7 @@ FOLDERS = (
 
 
 def render(*options: str) -> str:
-    """Return what `helm template` prints of the chart, in Longhorn's namespace.
+    """Return what `helm template` prints of the chart, in the service's namespace.
 
     Raises:
         HelmError: Helm is missing, or refuses the options or their values.

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import structlog
 
-from app.instance.live_settings import LiveSettings, read_live_settings, relevant
+from app.instance.live_settings import LiveSettings, read_live_settings
 from app.kube.following import Following, Gap
 from app.kube.longhorn.resources import NODES
 from app.kube.mirror import Change
@@ -16,7 +16,7 @@ from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import Settings
 from extender import ClusterView, ViewBuilder
-from longhorn import Setting, Unreadable
+from longhorn import OwnExtender, Setting, Unreadable, own_extender
 
 log = structlog.get_logger()
 
@@ -33,6 +33,7 @@ class LiveCluster:
         listeners: Told what has changed, when the view is up to date with it. Told without changes
             once the view is also up to date with what is worked out in pieces.
         live_settings: The settings in force.
+        own_extender: Whether Longhorn has an extender of its own. Nothing is decided by it.
         reflectors: What follows the kinds.
     """
 
@@ -42,10 +43,11 @@ class LiveCluster:
         self._metrics = metrics
         self._builder = ViewBuilder()
         self._config_map: dict[str, str] = {}
-        self._read_settings: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._read_settings: dict[str, str] = {}
         self._problems: list[str] = []
+        self.own_extender = OwnExtender.ABSENT
         self._settings_changed = True
-        """Whether something that the settings in force are read from may have changed."""
+        """Whether our ConfigMap or a Setting of Longhorn's may have changed."""
         self._is_complete = False
         """Whether all that was listed first is worked out."""
         self._is_behind = asyncio.Event()
@@ -121,12 +123,12 @@ class LiveCluster:
             listener(changes)
 
     def _follow_settings(self) -> None:
-        given = (self._config_map, relevant(self.view.setting_values))
-        if given == self._read_settings:
+        self._follow_own_extender()
+        if self._config_map == self._read_settings:
             return
-        self._read_settings = given
+        self._read_settings = self._config_map
         before = self.live_settings
-        self.live_settings, problems = read_live_settings(*given, before)
+        self.live_settings, problems = read_live_settings(self._config_map, before)
         for problem in problems:
             if problem not in self._problems:
                 self._metrics.settings_errors_total.inc()
@@ -134,3 +136,10 @@ class LiveCluster:
         self._problems = problems
         if self.live_settings != before:
             log.info("settings.changed", settings=self.live_settings)
+
+    def _follow_own_extender(self) -> None:
+        found = own_extender(self.view.setting_values)
+        if found is not self.own_extender:
+            self.own_extender = found
+            self._metrics.show_own_extender(found)
+            log.info("longhorn.own_extender", state=found)

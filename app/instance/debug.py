@@ -61,6 +61,8 @@ class DebugState(msgspec.Struct):
 
     instance: RoleState
     settings: LiveSettings
+    longhorn_own_extender: str
+    """Longhorn's own extender: absent, off or on. Nothing is decided by it."""
     mode: str
     kinds: Mapping[str, KindState]
     holds: list[HoldState]
@@ -85,6 +87,7 @@ def debug_state(
     return DebugState(
         instance=instance,
         settings=cluster.live_settings,
+        longhorn_own_extender=cluster.own_extender,
         mode=ledger.mode,
         kinds={
             each.name: KindState(

@@ -1,7 +1,6 @@
-"""The settings that change without a restart: from our ConfigMap and from Longhorn's Settings.
+"""The settings that change without a restart, from our ConfigMap alone.
 
-A Longhorn Setting of the same name wins. The ConfigMap exists because Longhorn refuses Settings
-that it does not know.
+Longhorn Settings of the same names belong to Longhorn's own extender (`longhorn.OwnExtender`).
 """
 
 from collections.abc import Mapping
@@ -34,15 +33,14 @@ _FIELDS = {
 
 
 def read_live_settings(
-    config_map: Mapping[str, str], longhorn: Mapping[str, str], last: LiveSettings
+    config_map: Mapping[str, str], last: LiveSettings
 ) -> tuple[LiveSettings, list[str]]:
     """Return the values in force, and a text for each that cannot be used.
 
     Args:
         config_map: The data of our ConfigMap, empty if there is none.
-        longhorn: The values of Longhorn's Settings by name.
-        last: The values so far. A value that cannot be read stays as it was; one that is set
-            nowhere has its default.
+        last: The values so far. A value that cannot be read stays as it was; one that is not
+            set has its default.
     """
     values: dict[str, bool | int] = {}
     problems = [
@@ -50,7 +48,7 @@ def read_live_settings(
         for key in sorted(config_map.keys() - _FIELDS.keys())
     ]
     for name, field in _FIELDS.items():
-        text = longhorn.get(name, config_map.get(name))
+        text = config_map.get(name)
         if text is None:
             continue
         try:
@@ -59,11 +57,6 @@ def read_live_settings(
             values[field] = getattr(last, field)
             problems.append(f"{name} is {text[:60]!r}; use {_allowed(name)}")
     return msgspec.convert(values, LiveSettings), problems
-
-
-def relevant(longhorn: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of Longhorn's Settings that are read here."""
-    return {name: longhorn[name] for name in _FIELDS if name in longhorn}
 
 
 def _read(name: str, text: str) -> bool | int:

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from app.metrics import NAMESPACE, ProcessMetrics
 from extender import REASONS, Answer, Basis, End, Ended, Found, Hold, State
+from longhorn import OwnExtender
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
             2.5, 5.0, 10.0)  # fmt: skip
@@ -139,6 +140,13 @@ class Metrics(ProcessMetrics):
             "settings_errors_total",
             "Values of live settings that could not be used, each counted once.",
         )
+        self.longhorn_own_extender = gauge(
+            "longhorn_own_extender",
+            "1 for what is so of Longhorn's own extender: absent (before 1.13), off or on. This "
+            "service does not depend on it.",
+            ["state"],
+        )
+        self.show_own_extender(OwnExtender.ABSENT)
 
     def _declare_nodes_chosen(
         self, counter: partial[Counter], histogram: partial[Histogram]
@@ -258,6 +266,11 @@ class Metrics(ProcessMetrics):
             self._forecast[state].set(count)
         for reason, count in rejections.items():
             self._rejections[reason].inc(count)
+
+    def show_own_extender(self, now: OwnExtender) -> None:
+        """Show what is so of Longhorn's own extender."""
+        for state in OwnExtender:
+            self.longhorn_own_extender.labels(state).set(state is now)
 
     def count_choice(self, before: Hold, after: Hold, now: float) -> None:
         """Count that a hold got its node, or its pod was bound."""

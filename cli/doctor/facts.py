@@ -17,7 +17,7 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     """Something that could not be read."""
 
     what: str
-    """As a right: "list pods in longhorn-system"."""
+    """As a right: "list pods in longhorn-scheduler"."""
     why: str
     is_forbidden: bool = False
 

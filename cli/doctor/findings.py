@@ -1,6 +1,15 @@
 """Turns what was read into findings; pure."""
 
-from cli.doctor import access, autoscaler, endpoints, injecting, leading, settings, storage
+from cli.doctor import (
+    access,
+    autoscaler,
+    endpoints,
+    injecting,
+    leading,
+    own_extender,
+    settings,
+    storage,
+)
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Severity
 from cli.doctor.seen import fine, unread
@@ -9,6 +18,7 @@ _CHECKS = {
     Check.LONGHORN: storage.longhorn,
     Check.RIGHTS: leading.rights,
     Check.SETTINGS: settings.settings,
+    Check.OWN_EXTENDER: own_extender.beside,
     Check.INSTANCES: leading.instances,
     Check.LEASE: leading.lease,
     Check.SERVICE: endpoints.address,

@@ -7,7 +7,7 @@ from app.config import RESOURCE
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.leading import last_call
 from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.rights import INJECTION
+from cli.doctor.rights import injection_of
 from cli.doctor.seen import fine, unknown, unread
 from leader import Body
 
@@ -19,20 +19,18 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 def injection(facts: Facts) -> Iterator[Finding]:
     """Judge whether new pods with claims ask for the extender by themselves."""
-    seen = facts.injection
+    seen, name = facts.injection, injection_of(facts.settings.namespace)
     if isinstance(seen, Unread):
         yield unread(Check.INJECTION, seen)
     elif seen.has_policy and not seen.has_binding:
         yield Problem.INJECTION_WITHOUT_EFFECT.found(
-            f"MutatingAdmissionPolicy {INJECTION} has no binding, so no pod gets {RESOURCE}"
+            f"MutatingAdmissionPolicy {name} has no binding, so no pod gets {RESOURCE}"
         )
     elif seen.has_policy:
-        yield fine(
-            Check.INJECTION, f"MutatingAdmissionPolicy {INJECTION} gives new pods {RESOURCE}"
-        )
+        yield fine(Check.INJECTION, f"MutatingAdmissionPolicy {name} gives new pods {RESOURCE}")
     elif seen.has_webhook and not seen.is_trusted:
         yield Problem.INJECTION_WITHOUT_EFFECT.found(
-            f"MutatingWebhookConfiguration {INJECTION} has no caBundle, so no pod gets {RESOURCE}"
+            f"MutatingWebhookConfiguration {name} has no caBundle, so no pod gets {RESOURCE}"
         )
     elif seen.has_webhook:
         yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")

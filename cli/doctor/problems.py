@@ -21,6 +21,7 @@ class Check(StrEnum):
     LONGHORN = "longhorn"
     RIGHTS = "rights"
     SETTINGS = "settings"
+    OWN_EXTENDER = "longhorns-extender"
     INSTANCES = "instances"
     LEASE = "lease"
     SERVICE = "service"
@@ -96,7 +97,7 @@ class Problem(Enum):
     RIGHT_MISSING = (
         Check.RIGHTS,
         Severity.ERROR,
-        f"{_APPLY}: manifests/base/rbac.yaml grants it. Without patch of pods the service runs if "
+        f"{_APPLY}: manifests/base grants it. Without patch of pods the service runs if "
         "EXTENDER_WAKE_UP is false",
     )
     VARIABLE_UNUSABLE = (
@@ -107,8 +108,7 @@ class Problem(Enum):
     LIVE_SETTING_UNUSABLE = (
         Check.SETTINGS,
         Severity.WARNING,
-        "correct the value in the ConfigMap, or in the Longhorn Setting of the same name; until "
-        "then the last good one is in force",
+        "correct the value in the ConfigMap; until then the last good one is in force",
     )
     DISABLED = (
         Check.SETTINGS,
@@ -126,6 +126,19 @@ class Problem(Enum):
         Severity.WARNING,
         "make sure that httpTimeout of the extender in kube-scheduler's configuration is longer, "
         "and ignore this if it is",
+    )
+    NAMESPACE_SHARED = (
+        Check.OWN_EXTENDER,
+        Severity.WARNING,
+        "move the service to a namespace of its own (docs/upgrade.md#to-a-namespace-of-its-own): "
+        "Longhorn 1.13 has a Service, a Lease and EndpointSlices of the same names",
+    )
+    NAMESPACE_CONTESTED = (
+        Check.OWN_EXTENDER,
+        Severity.ERROR,
+        "set Longhorn's setting scheduler-extender-enabled to false, or move the service to a "
+        "namespace of its own (docs/upgrade.md#to-a-namespace-of-its-own): until then each leader "
+        "takes the Service away from the other",
     )
     NO_INSTANCE = (
         Check.INSTANCES,

@@ -6,10 +6,13 @@ from app.config import NAME
 from app.kube.sources import sources
 from app.settings import Settings
 
-INJECTION = f"{NAME}-injection"
-"""The policy, its binding, and the configuration of the webhook have this name."""
 SECOND_SCHEDULER = "longhorn-scheduler"
 """The Deployment of the second kube-scheduler."""
+
+
+def injection_of(namespace: str) -> str:
+    """Return the name of the policy, its binding, and the webhook of an installation."""
+    return f"{NAME}-injection.{namespace}"
 
 
 class Right(NamedTuple):
@@ -42,7 +45,9 @@ def of_commands(settings: Settings) -> tuple[Right, ...]:
         Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
         Right("get", "apps", "deployments", settings.namespace, SECOND_SCHEDULER),
         *(
-            Right("get", "admissionregistration.k8s.io", plural, name=INJECTION)
+            Right(
+                "get", "admissionregistration.k8s.io", plural, name=injection_of(settings.namespace)
+            )
             for plural in (*injecting, "mutatingwebhookconfigurations")
         ),
     )

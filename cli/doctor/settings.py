@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.errors import InputError
-from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings, relevant
+from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings
 from app.settings import Settings, load
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
@@ -54,9 +54,7 @@ def _live(facts: Facts) -> Iterator[Finding]:
     if isinstance(config_map, Unread):
         yield unread(Check.SETTINGS, config_map)
         config_map = None
-    values, problems = read_live_settings(
-        config_map or {}, relevant(longhorn_values(facts)), LiveSettings()
-    )
+    values, problems = read_live_settings(config_map or {}, LiveSettings())
     for problem in problems:
         yield Problem.LIVE_SETTING_UNUSABLE.found(problem)
     if not values.enabled:

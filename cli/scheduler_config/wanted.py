@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from app.config import NAME, RESOURCE
+from app.config import NAME, OWN_NAMESPACE, RESOURCE
 from app.errors import InputError
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -24,7 +24,7 @@ has cluster.scheduler, as older ones made it, is refused with this document besi
 """
 ALL_NODES = "percentageOfNodesToScore"
 """The field besides the extender's entry that we set."""
-SERVER_NAME = f"{NAME}.longhorn-system.svc"
+SERVER_NAME = f"{NAME}.{OWN_NAMESPACE}.svc"
 SCHEDULER_NAME = "longhorn-scheduler"
 
 _WIDTH = 100
@@ -228,7 +228,7 @@ def whole(wanted: Wanted, *, own_document: bool = False) -> dict[str, Any]:
     if wanted.distribution is Distribution.SECONDARY:
         config["leaderElection"] |= {
             "resourceName": SCHEDULER_NAME,
-            "resourceNamespace": "longhorn-system",
+            "resourceNamespace": OWN_NAMESPACE,
         }
         config["profiles"] = [{"schedulerName": SCHEDULER_NAME}]
     config |= {ALL_NODES: 100, "extenders": [dict(wanted.entry)]}

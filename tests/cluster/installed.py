@@ -6,12 +6,12 @@ from pathlib import Path
 
 from app.config import NAME
 from supply.manifests import CHART
-from tests.actors.longhorn import NAMESPACE
 from tests.cluster.running import Object, RunningCluster
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
 from tests.e2e.deployed import clean_clone, write_program
 from tests.e2e.waiting import until
+from tests.fakes.installed import LONGHORN, NAMESPACE
 
 CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
 ADDRESS = "10.96.0.95"
@@ -81,7 +81,7 @@ async def expect_pods_with_room(cluster: RunningCluster) -> list[Object]:
 
     await until(all_run, within=RUNNING_SECONDS)
     pods: list[Object] = (await cluster.get("pods"))["items"]
-    replicas = (await cluster.get("replicas.longhorn.io", "--namespace", NAMESPACE))["items"]
+    replicas = (await cluster.get("replicas.longhorn.io", "--namespace", LONGHORN))["items"]
     assert Counter(pod["spec"]["nodeName"] for pod in pods) == EXPECTED
     assert Counter(replica["spec"]["nodeID"] for replica in replicas) == EXPECTED
     return pods
@@ -99,6 +99,6 @@ async def no_volumes_are_left(cluster: RunningCluster) -> None:
     """Wait until Longhorn has deleted all volumes."""
 
     async def nothing_is_left() -> bool:
-        return not (await cluster.get("volumes.longhorn.io", "--namespace", NAMESPACE))["items"]
+        return not (await cluster.get("volumes.longhorn.io", "--namespace", LONGHORN))["items"]
 
     await until(nothing_is_left, within=RUNNING_SECONDS)

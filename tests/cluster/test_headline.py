@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from app.config import NAME
-from tests.actors.longhorn import NAMESPACE
 from tests.cluster.conftest import started
 from tests.cluster.installed import end_burst, expect_pods_with_room
 from tests.cluster.running import RunningCluster
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
 

@@ -9,7 +9,6 @@ import pytest
 
 from app.config import NAME
 from supply.version import version
-from tests.actors.longhorn import NAMESPACE
 from tests.cluster import addresses, outside
 from tests.cluster.images import ROOT
 from tests.cluster.installed import (
@@ -22,6 +21,7 @@ from tests.cluster.installed import (
     upgrade,
 )
 from tests.cluster.running import RunningCluster
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import pytest
 
 from app.config import NAME
-from tests.actors.longhorn import NAMESPACE
 from tests.cluster.coming import (
     MANY,
     SLEEPER,
@@ -37,6 +36,7 @@ from tests.cluster.probe import REFUSED
 from tests.cluster.running import Answers, Object, RunningCluster
 from tests.e2e.effort import runs
 from tests.e2e.waiting import until
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
 

@@ -9,13 +9,13 @@ import yaml
 
 from app.config import NAME
 from supply.version import version
-from tests.actors.longhorn import NAMESPACE
 from tests.cluster.coming import all_scheduled_soon, longest_gap, pods_created, until_more
 from tests.cluster.conftest import started
 from tests.cluster.images import ROOT
 from tests.cluster.installed import ADDRESS, SERVICE, roll_out
 from tests.cluster.outside import REPOSITORY
 from tests.cluster.running import RunningCluster
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
 

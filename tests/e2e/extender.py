@@ -15,9 +15,8 @@ from pathlib import Path
 
 import httpx
 
-from app.config import NAME
+from app.config import NAME, OWN_NAMESPACE
 from tests.actors.api import LEASES, PODS, Api, Key, Object
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.calls import Call, read_calls
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.histograms import Histogram, read_histogram
@@ -201,14 +200,14 @@ class Extender:
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _holder(self) -> str:
-        lease = await self._api.get(LEASES, NAME, NAMESPACE)
+        lease = await self._api.get(LEASES, NAME, OWN_NAMESPACE)
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
         return str(holder).partition("_")[0]
 
     async def _make_pod(self, instance: InstanceProcess) -> None:
         await self._api.ensure(
             {
-                "metadata": {"name": instance.pod, "namespace": NAMESPACE},
+                "metadata": {"name": instance.pod, "namespace": OWN_NAMESPACE},
                 "spec": {
                     "nodeName": PODS_NODE,
                     "containers": [{"name": "extender", "image": "none"}],
@@ -217,13 +216,13 @@ class Extender:
             PODS,
         )
         addresses = {"podIP": instance.address, "podIPs": [{"ip": instance.address}]}
-        key = Key(NAMESPACE, instance.pod)
+        key = Key(OWN_NAMESPACE, instance.pod)
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
     def _start_proxy(self, endpoints: Sequence[Endpoint]) -> None:
         flags = {
             "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
-            "namespace": NAMESPACE,
+            "namespace": OWN_NAMESPACE,
             "service": NAME,
             "port": self._port,
             "record": self._record,

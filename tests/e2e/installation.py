@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from app.config import OWN_NAMESPACE
 from tests.actors import api as kinds
 from tests.actors.api import NAMESPACES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import NAMESPACE
@@ -78,7 +79,8 @@ async def install(api: Api, *, with_service: bool = True) -> None:
     """
     for definition in _definitions():
         await api.ensure(definition, DEFINITIONS)
-    await api.ensure({"metadata": {"name": NAMESPACE}}, NAMESPACES)
+    for namespace in (NAMESPACE, OWN_NAMESPACE):
+        await api.ensure({"metadata": {"name": namespace}}, NAMESPACES)
     for folder in _OF_SERVICE if with_service else ():
         for obj in _shipped_objects(folder):
             await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
@@ -130,7 +132,7 @@ def _shipped_objects(folder: str) -> Iterator[Object]:
             if obj["kind"] in _SHIPPED_KINDS:
                 metadata = dict(obj["metadata"])
                 if _SHIPPED_KINDS[obj["kind"]].namespaced:
-                    metadata["namespace"] = NAMESPACE
+                    metadata.setdefault("namespace", OWN_NAMESPACE)
                 yield {**obj, "metadata": metadata}
 
 

@@ -16,11 +16,10 @@ from typing import Any, NoReturn
 import httpx
 import msgspec
 
-from app.config import NAME, PREFIX
+from app.config import NAME, OWN_NAMESPACE, PREFIX
 from tests.actors.api import PODS, Api, Informer, Key, Kind, Object, key_of
 from tests.actors.controller import Controller
 from tests.actors.kubelet import is_bound
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.proxy import Endpoint
 from tests.e2e.waiting import until
 from tests.processes import Process
@@ -82,7 +81,7 @@ class ServicePods:
         self._kubeconfig = kubeconfig
         self._sources = sources
         self._running: dict[str, _Running] = {}
-        self._pods = Informer(api, PODS, NAMESPACE)
+        self._pods = Informer(api, PODS, OWN_NAMESPACE)
         self._pods.handlers.append(self._changed)
         self._controller = Controller(self._reconcile, workers=_WORKERS)
 
@@ -98,7 +97,7 @@ class ServicePods:
 
     def container(self, pod: str) -> Container:
         """Return the container of a pod that runs."""
-        found = self._pods.get(pod, NAMESPACE)
+        found = self._pods.get(pod, OWN_NAMESPACE)
         assert found is not None, f"there is no pod {pod}"
         return self._running[found["metadata"]["uid"]].container
 
@@ -152,7 +151,7 @@ class ServicePods:
 
     async def _start(self, pod: Object, uid: str) -> None:
         [container] = pod["spec"]["containers"]
-        account = Key(NAMESPACE, pod["spec"]["serviceAccountName"])
+        account = Key(OWN_NAMESPACE, pod["spec"]["serviceAccountName"])
         request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",

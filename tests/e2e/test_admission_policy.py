@@ -10,10 +10,10 @@ from app.config import NAME
 from app.kube.pods import WOKEN_AT
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, RefusedError, key_of
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.gate
 

@@ -15,9 +15,9 @@ import yaml
 from app.config import NAME
 from supply.manifests import CHART
 from tests.actors.api import SERVICES, Api, Key, Kind, Object
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.users import ADMIN
+from tests.fakes.installed import NAMESPACE
 from tests.unit.manifests.charted import IMAGE, helm
 
 SECRETS = Kind("v1", "secrets", "Secret")

@@ -23,7 +23,7 @@ from cli.doctor.inspection import inspect
 from cli.doctor.problems import Check, Finding, Severity
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
-from tests.actors.longhorn import NAMESPACE, setting, storage_class
+from tests.actors.longhorn import setting, storage_class
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import ROOT, InstanceProcess
@@ -33,6 +33,7 @@ from tests.e2e.users import ADMIN, EXTENDER, SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import STORAGE_CLASS, pod
 from tests.e2e.world import World
+from tests.fakes.installed import LONGHORN, NAMESPACE
 
 CLUSTER_ROLES = Kind(
     "rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False
@@ -206,7 +207,7 @@ async def rights_and_longhorn(world: World, doctor: Doctor) -> None:
     await world.let_schedule("node-1", "disk", on=True)
     await api.create({**setting("odd", "1"), "value": 5}, kinds.SETTINGS)
     await doctor.finds("object-unreadable")
-    await api.delete(kinds.SETTINGS, Key(NAMESPACE, "odd"))
+    await api.delete(kinds.SETTINGS, Key(LONGHORN, "odd"))
 
 
 async def storage_classes(world: World, doctor: Doctor) -> None:
@@ -480,5 +481,5 @@ async def is_gone(api: Api, definition: Key) -> bool:
 
 async def serves_images(api: Api, *, served: bool) -> bool:
     """Whether the kind of the definition that is taken away is served, or not, as asked."""
-    listed = await api.get(kinds.BACKING_IMAGES, "", NAMESPACE)
+    listed = await api.get(kinds.BACKING_IMAGES, "", LONGHORN)
     return (listed is not None) == served

@@ -20,7 +20,6 @@ from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from supply.version import version
 from tests.actors import api as kinds
 from tests.actors.api import Key, Object
-from tests.actors.longhorn import NAMESPACE
 from tests.actors.provisioner import SELECTED_NODE
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.deployed import Administrator, DeployedExtender
@@ -31,6 +30,7 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import DELAYS, World
+from tests.fakes.installed import LONGHORN, NAMESPACE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -278,8 +278,8 @@ async def _have_nodes_selected(world: World) -> bool:
 
 async def _are_attached_and_listed(world: World, count: int) -> bool:
     """Whether so many volumes are attached, and Longhorn's Nodes list as many replicas."""
-    volumes = await world.api.list(kinds.VOLUMES, NAMESPACE)
-    nodes = await world.api.list(kinds.LONGHORN_NODES, NAMESPACE)
+    volumes = await world.api.list(kinds.VOLUMES, LONGHORN)
+    nodes = await world.api.list(kinds.LONGHORN_NODES, LONGHORN)
     attached = [each["status"]["state"] for each in volumes].count("attached")
     disks = [disk for each in nodes for disk in each["status"]["diskStatus"].values()]
     return attached == count == sum(len(each["scheduledReplica"]) for each in disks)

@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 
 from tests.actors.api import Api, Key, Kind, Object, key_of
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import ADMIN
+from tests.fakes.installed import NAMESPACE
 from tests.unit.manifests.charted import CONFIGURED, WITH_ADDRESS, template
 from tests.unit.manifests.charted import NAME as RELEASE
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from app.config import NAME
 from supply.version import version
 from tests.actors.api import CLAIMS, PODS, Object
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender
 from tests.e2e.extender import ROOT
@@ -21,6 +20,7 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
+from tests.fakes.installed import NAMESPACE
 from tests.unit.manifests.charted import WITH_ADDRESS, find, hooks
 
 CHART = f"charts/{NAME}"

@@ -9,12 +9,12 @@ import pytest
 from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.api import LEASES
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
+from tests.fakes.installed import NAMESPACE
 from tests.pod_process import ROOT
 
 pytestmark = [ONE_LOOP, pytest.mark.alone]

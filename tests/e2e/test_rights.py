@@ -19,7 +19,7 @@ import pytest
 from app.config import CONTROLLER_NAME, NAME
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Object
-from tests.actors.longhorn import NAMESPACE, backing_image, disk_uuid, longhorn_node
+from tests.actors.longhorn import backing_image, disk_uuid, longhorn_node
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controllers import Controllers
@@ -29,6 +29,7 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, claim, claims, pod
 from tests.e2e.world import World
 from tests.fakes import Call
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.rbac import Grant, Rules, of_the_controller, shipped
 
 SLICE = f"{NAME}-ipv4"
@@ -54,7 +55,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
             await _restart(control_plane)
 
     _assert_granted_and_needed(
-        shipped(NAMESPACE),
+        shipped(),
         [*_events(control_plane.audit_log, EXTENDER, skip=written)],
         streaming_lists=streaming_lists,
     )
@@ -75,7 +76,7 @@ async def test_the_controller_of_disk_schedules_has_the_rights_it_needs_and_no_o
             await controllers.stop()
 
     _assert_granted_and_needed(
-        of_the_controller(NAMESPACE, manage_objects=True),
+        of_the_controller(manage_objects=True),
         [*_events(control_plane.audit_log, CONTROLLER, skip=written)],
         streaming_lists=True,
     )
@@ -85,7 +86,7 @@ async def _control(api: Api) -> None:
     """Have objects made for disks, room granted and purged, and an object deleted."""
     node = longhorn_node("node-1", {"old": 100 * GIB, "new": 100 * GIB})
     await api.create(node, kinds.LONGHORN_NODES)
-    old, new = (Key(NAMESPACE, disk_uuid("node-1", disk)) for disk in ("old", "new"))
+    old, new = (Key(LONGHORN, disk_uuid("node-1", disk)) for disk in ("old", "new"))
     await until(lambda: _has_entries(api, new, {}), within=30)
     image = backing_image("there", GIB, copies=0)
     await api.create(image, kinds.BACKING_IMAGES)
@@ -95,14 +96,14 @@ async def _control(api: Api) -> None:
     await until(lambda: _has_entries(api, new, {"there": entry}), within=30)
 
     without = {"spec": {"disks": {"old": None}}, "status": {"diskStatus": {"old": None}}}
-    await api.patch(kinds.LONGHORN_NODES, Key(NAMESPACE, "node-1"), without)
+    await api.patch(kinds.LONGHORN_NODES, Key(LONGHORN, "node-1"), without)
 
     async def is_deleted() -> bool:
-        return await api.get(kinds.DISK_SCHEDULES, old.name, NAMESPACE) is None
+        return await api.get(kinds.DISK_SCHEDULES, old.name, LONGHORN) is None
 
     await until(is_deleted, within=30)
-    await api.delete(kinds.LONGHORN_NODES, Key(NAMESPACE, "node-1"))
-    await api.delete(kinds.BACKING_IMAGES, Key(NAMESPACE, "there"))
+    await api.delete(kinds.LONGHORN_NODES, Key(LONGHORN, "node-1"))
+    await api.delete(kinds.BACKING_IMAGES, Key(LONGHORN, "there"))
     await api.delete(kinds.DISK_SCHEDULES, new)
 
 

@@ -20,7 +20,6 @@ from app.config import NAME
 from benchmarks import strangers
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Object
-from tests.actors.longhorn import NAMESPACE
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import is_for_report
 from tests.e2e.extender import PROBE, InstanceProcess
@@ -28,6 +27,7 @@ from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod, stateful_set
 from tests.e2e.world import World
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.pod_process import ROOT
 
 NODES = ["node-1", "node-2", "node-3", "node-4"]
@@ -37,7 +37,7 @@ SHORT_SECONDS = 1.0
 HEAD_START_SECONDS = 2.0
 LONG_SECONDS = 20.0 if is_for_report() else 10.0
 SLEEP_SECONDS = 3.0
-HOSTILE = f"../../../../apis/longhorn.io/v1beta2/namespaces/{NAMESPACE}/nodes/node-1"
+HOSTILE = f"../../../../apis/longhorn.io/v1beta2/namespaces/{LONGHORN}/nodes/node-1"
 MIB = 2**20
 MEMORY_BYTES = 300 * MIB
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import yaml
 
-from app.config import CONTROLLER_NAME, NAME
-from tests.actors.longhorn import NAMESPACE
+from app.config import CONTROLLER_NAME, NAME, OWN_NAMESPACE
 
 ADMIN = "admin"
 SCHEDULER = "system:kube-scheduler"
 CONTROLLER_MANAGER = "system:kube-controller-manager"
-EXTENDER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
-CONTROLLER = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_NAME}"
-_ACCOUNTS = f"system:serviceaccounts,system:serviceaccounts:{NAMESPACE}"
+EXTENDER = f"system:serviceaccount:{OWN_NAMESPACE}:{NAME}"
+CONTROLLER = f"system:serviceaccount:{OWN_NAMESPACE}:{CONTROLLER_NAME}"
+_ACCOUNTS = f"system:serviceaccounts,system:serviceaccounts:{OWN_NAMESPACE}"
 GROUPS = {
     ADMIN: "system:masters",
     SCHEDULER: "",

@@ -52,7 +52,7 @@ from tests.fakes.transport import JSON, Request, Response, ResponseMaker, build_
 from tests.fakes.watching import Conditions
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-NAMESPACES = ("default", "kube-system", "longhorn-system")
+NAMESPACES = ("default", "kube-system", "longhorn-scheduler", "longhorn-system")
 
 
 class FakeApiServer:

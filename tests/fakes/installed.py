@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from app.config import NAME
+from app.config import NAME, OWN_NAMESPACE
 from tests.fakes.resources import Object
 
-NAMESPACE = "longhorn-system"
+NAMESPACE = OWN_NAMESPACE
+LONGHORN = "longhorn-system"
+"""The namespace of Longhorn's objects."""
 
 
 def ipv4(number: int) -> str:

@@ -64,7 +64,7 @@ class Controllers(LoopProcesses[ControllerProcess]):
     def __init__(
         self, seed: int = 0, *, latency_seconds: float = 0.05, manage_objects: bool = False
     ) -> None:
-        rules = of_the_controller(NAMESPACE, manage_objects=manage_objects)
+        rules = of_the_controller(manage_objects=manage_objects)
         super().__init__(
             seed, rules, CONTROLLER_NAME, latency_seconds=latency_seconds, streaming_lists=False
         )

@@ -177,7 +177,7 @@ class Processes(LoopProcesses[Process]):
         """
         super().__init__(
             seed,
-            shipped(NAMESPACE),
+            shipped(),
             NAME,
             latency_seconds=latency_seconds,
             streaming_lists=streaming_lists,

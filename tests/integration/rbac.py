@@ -15,6 +15,8 @@ from tests.fakes import Call
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 SERVICE = "base"
+NAMESPACE = "longhorn-scheduler"
+"""Of what does not name another one."""
 CONTROLLER, OF_OBJECTS = "components/disk-schedule-controller", "components/disk-schedule-objects"
 
 
@@ -48,32 +50,44 @@ class Rules:
         return bool(granted)
 
 
-def shipped(namespace: str) -> Rules:
-    """Read the rules of the service, bound in *namespace*."""
-    return _rules(namespace, SERVICE)
+def shipped() -> Rules:
+    """Read the rules of the service."""
+    return _rules(SERVICE)
 
 
-def of_the_controller(namespace: str, *, manage_objects: bool) -> Rules:
-    """Read the rules of the controller of DiskSchedules, bound in *namespace*."""
-    return _rules(namespace, CONTROLLER, *([OF_OBJECTS] if manage_objects else []))
+def of_the_controller(*, manage_objects: bool) -> Rules:
+    """Read the rules of the controller of DiskSchedules."""
+    return _rules(CONTROLLER, *([OF_OBJECTS] if manage_objects else []))
 
 
-def _rules(namespace: str, *folders: str) -> Rules:
+def _rules(*folders: str) -> Rules:
     return Rules(
         [
             grant
             for folder in folders
             for role in _roles(folder)
             for rule in role["rules"]
-            for grant in _grants(rule, namespace if role["kind"] == "Role" else "")
+            for grant in _grants(rule, _namespace(role))
         ]
     )
 
 
 @cache
 def _roles(folder: str) -> list[dict[str, Any]]:
-    documents = yaml.safe_load_all((MANIFESTS / folder / "rbac.yaml").read_text())
-    return [each for each in documents if each["kind"] in ("Role", "ClusterRole")]
+    return [
+        each
+        for path in sorted((MANIFESTS / folder).glob("*rbac.yaml"))
+        for each in yaml.safe_load_all(path.read_text())
+        if each["kind"] in ("Role", "ClusterRole")
+    ]
+
+
+def _namespace(role: dict[str, Any]) -> str:
+    """Return where a role is bound; a ClusterRole is everywhere."""
+    if role["kind"] == "ClusterRole":
+        return ""
+    namespace: str = role["metadata"].get("namespace", NAMESPACE)
+    return namespace
 
 
 def _grants(rule: dict[str, Any], namespace: str) -> list[Grant]:

@@ -14,7 +14,7 @@ import msgspec
 from extender import End
 from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.instances import Answer, Process, Processes
 from tests.integration.pod_objects import (
     claim_object,
@@ -216,7 +216,7 @@ class World:
     def attach(self, claim: str, node: str) -> None:
         """Have Longhorn attach the volume of a claim to a node."""
         name = volume_name(self.of("persistentvolumeclaims", claim))
-        found = self.server.get("volumes.longhorn.io", name, NAMESPACE)
+        found = self.server.get("volumes.longhorn.io", name, LONGHORN)
         assert found is not None, name
         self.server.put({**found, "spec": {**found["spec"], "nodeID": node}})
 

@@ -39,7 +39,7 @@ def test_the_manifest_grants_what_is_needed_and_nothing_else() -> None:
         for right in needed_rights(Settings())
     }
 
-    assert needed == set(shipped(NAMESPACE).used)
+    assert needed == set(shipped().used)
 
 
 class Cluster(Processes):
@@ -55,7 +55,7 @@ class Cluster(Processes):
         self.user = ACCOUNT
         self.reviewed: list[Call] = []
         self.server.interfere = self._review
-        service, rules = self.server.authorize, shipped(NAMESPACE)
+        service, rules = self.server.authorize, shipped()
         assert service is not None
         self.server.authorize = lambda call: (
             rules.allow(call) if call.client == DOCTOR else service(call)
@@ -113,7 +113,7 @@ class Cluster(Processes):
         if call.resource == REVIEWS and self.user == ACCOUNT:
             return Answer(403, b"no")
         asked = Call(client=DOCTOR, at=0.0, **call.body["spec"]["resourceAttributes"])
-        return answer({"allowed": shipped(NAMESPACE).allow(asked)})
+        return answer({"allowed": shipped().allow(asked)})
 
 
 @asynccontextmanager

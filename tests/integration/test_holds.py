@@ -8,7 +8,7 @@ import pytest
 
 from extender import End
 from tests.fakes import Answer, Fault, Object, WatchGarbage
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN
 from tests.integration.instances import VIRTUAL_TIME, setting
 from tests.integration.scheduling import (
     HELD,
@@ -229,7 +229,7 @@ async def test_a_longhorn_setting_ends_what_stands_too_long_and_its_end_is_heard
         await asyncio.sleep(50)
         assert await world.held_nodes("first") == (ONE, TWO, THREE)
 
-        world.server.delete("settings.longhorn.io", SCHEDULING, NAMESPACE)
+        world.server.delete("settings.longhorn.io", SCHEDULING, LONGHORN)
 
         await world.ends(End.NOT_CHOSEN)
 

@@ -3,7 +3,7 @@
 import json
 
 from extender import Balance
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN
 from tests.integration.instances import NODES, NOT_THE_LEADER, VIRTUAL_TIME, Processes
 from tests.integration.scheduling import ONE, THREE, TWO, serving
 
@@ -101,7 +101,7 @@ async def test_attached_bytes_are_counted_by_the_leader_alone() -> None:
             world.place(claim, ONE)
         await world.settled()
         for claim, node in (("first", ONE), ("second", TWO)):
-            volume = world.server.get("volumes.longhorn.io", world.volume(claim), NAMESPACE)
+            volume = world.server.get("volumes.longhorn.io", world.volume(claim), LONGHORN)
             assert volume is not None
             status = {"state": "attached", "currentNodeID": node}
             world.server.put({**volume, "status": {**volume.get("status", {}), **status}})

@@ -13,7 +13,7 @@ from app.settings import Settings
 from cli.doctor.inspection import inspect
 from cli.kube.snapshot import read_snapshot
 from tests.fakes import DISK_SCHEDULES, Call, Object
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.instances import NODES, SLICES, VIRTUAL_TIME, Processes, filter_request
 from tests.integration.rbac import shipped
 
@@ -38,7 +38,7 @@ async def reject_and_wake(processes: Processes) -> None:
     """Find no room for a pod, and then some."""
     server = processes.server
     pod = server.put(json.loads(filter_request("quad"))["Pod"])
-    node = server.get("nodes.longhorn.io", "node-4", NAMESPACE)
+    node = server.get("nodes.longhorn.io", "node-4", LONGHORN)
     assert node is not None
 
     def patched() -> bool:
@@ -98,7 +98,7 @@ async def test_every_grant_is_used_in_a_whole_life() -> None:
 
 
 def test_nothing_of_storage_is_written_and_no_secret_is_read() -> None:
-    grants = [*shipped(NAMESPACE).used]
+    grants = [*shipped().used]
     reading = {"list", "watch", "get"}
     written = {each.resource for each in grants if each.verb not in reading}
 
@@ -107,7 +107,7 @@ def test_nothing_of_storage_is_written_and_no_secret_is_read() -> None:
 
 
 def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
-    everywhere = {each.resource for each in shipped(NAMESPACE).used if not each.namespace}
+    everywhere = {each.resource for each in shipped().used if not each.namespace}
 
     assert everywhere == {
         *("persistentvolumeclaims", "pods"),
@@ -142,4 +142,4 @@ def test_rules_for_the_lease_are_narrow(
         at=0.0,
     )
 
-    assert shipped(NAMESPACE).allow(call) is allowed
+    assert shipped().allow(call) is allowed

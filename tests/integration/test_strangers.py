@@ -13,7 +13,7 @@ from app.instance.calls import LAST_REQUEST_AT
 from benchmarks.strangers import KINDS
 from tests.fakes import Answer as Response
 from tests.fakes import Call, Delay, Fault
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.instances import NODES, VIRTUAL_TIME
 from tests.integration.scheduling import ONE, SCHEDULING_SECONDS, THREE, TWO, World, serving
 
@@ -313,7 +313,7 @@ async def test_who_waited_before_a_new_leader_is_woken_whatever_a_stranger_asks(
 ) -> None:
     async with serving() as world:
         for name in NODES:  # where it would fit
-            world.server.delete("nodes.longhorn.io", name, NAMESPACE)
+            world.server.delete("nodes.longhorn.io", name, LONGHORN)
         await full(world)
         await world.add_pods("waits")
         await world.reject("waits")

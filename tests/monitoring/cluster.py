@@ -10,7 +10,7 @@ from app.config import NAME
 from tests.admission import new_pod, of_claim, review
 from tests.builders import node_document, runner_documents
 from tests.fakes import FakeApiServer, Object
-from tests.fakes.installed import NAMESPACE, config_map, instance_pod, service
+from tests.fakes.installed import LONGHORN, NAMESPACE, config_map, instance_pod, service
 from tests.integration.pod_objects import (
     claim_object,
     pod_object,
@@ -120,7 +120,7 @@ class Cluster:
     def attach(self, claim: str, node: str) -> None:
         """Attach the volume of a claim that was placed."""
         name = volume_name(self.of("persistentvolumeclaims", claim))
-        volume = self._server.get("volumes.longhorn.io", name, NAMESPACE)
+        volume = self._server.get("volumes.longhorn.io", name, LONGHORN)
         assert volume is not None, name
         self._server.put({**volume, "status": {"state": "attached", "currentNodeID": node}})
 
@@ -130,8 +130,8 @@ class Cluster:
         for claim in claims:
             volume = volume_name(self.of("persistentvolumeclaims", claim))
             for resource, name, namespace in (
-                ("replicas.longhorn.io", f"{volume}-r-1", NAMESPACE),
-                ("volumes.longhorn.io", volume, NAMESPACE),
+                ("replicas.longhorn.io", f"{volume}-r-1", LONGHORN),
+                ("volumes.longhorn.io", volume, LONGHORN),
                 ("persistentvolumes", volume, ""),
                 ("persistentvolumeclaims", claim, "default"),
             ):

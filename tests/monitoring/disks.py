@@ -44,14 +44,14 @@ class Disks:
 
     def ask(self, node: str, replica: str, gib: int) -> None:
         """Ask for so much room for a replica, which is made if there is none of its name."""
-        if self._server.get("replicas.longhorn.io", replica, names.NAMESPACE) is None:
+        if self._server.get("replicas.longhorn.io", replica, names.LONGHORN) is None:
             self._server.put(_replica(replica, node, gib))
         self._change(node, lambda asked: asked.update({replica: gib * GIB}))
 
     def give_back(self, node: str, replica: str) -> None:
         """Delete a replica, and take back what it asked for."""
         self._change(node, lambda asked: asked.pop(replica))
-        self._server.delete("replicas.longhorn.io", replica, names.NAMESPACE)
+        self._server.delete("replicas.longhorn.io", replica, names.LONGHORN)
 
     def reserve(self, node: str, gib: int) -> None:
         """Keep so much of a disk for others than Longhorn."""
@@ -91,7 +91,7 @@ class Disks:
         self._server.put({**stored, "metadata": {**stored["metadata"], **metadata}})
 
     def _stored(self, disk: str) -> Object:
-        found = self._server.get(PLURAL, disk, names.NAMESPACE)
+        found = self._server.get(PLURAL, disk, names.LONGHORN)
         assert found is not None, disk
         return found
 

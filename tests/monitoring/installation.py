@@ -21,7 +21,6 @@ from monitoring.rules import ALERTS, Alert
 from monitoring.series import CONTROLLER_JOB
 from tests.certificates import write_certificate
 from tests.fakes import Call, FakeApiServer, over_http
-from tests.fakes import installed as names
 from tests.integration.rbac import of_the_controller, shipped
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.disks import Disks
@@ -110,8 +109,8 @@ async def installed(
 
 def rights() -> Callable[[Call], bool]:
     """Return what says whether a call is allowed, by the shipped rules of who calls."""
-    service = shipped(names.NAMESPACE)
-    controller = of_the_controller(names.NAMESPACE, manage_objects=False)
+    service = shipped()
+    controller = of_the_controller(manage_objects=False)
     return lambda call: (controller if call.client.startswith("controller-") else service).allow(
         call
     )

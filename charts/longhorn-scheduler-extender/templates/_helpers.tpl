@@ -7,6 +7,13 @@ would no longer find them. It is in those for which no kustomization can set it.
 longhorn-scheduler-extender
 {{- end }}
 
+{{/* The name of what is in no namespace of ours: with the namespace, as in DNS. Two installations in one
+cluster, as while one moves to another namespace, do not take it away from each other. Takes a list: the
+root, and the name. */}}
+{{- define "extender.clusterWide" -}}
+{{ last . }}.{{ (first .).Release.Namespace }}
+{{- end }}
+
 {{- define "extender.refuseNames" -}}
 {{- if or .Values.nameOverride .Values.fullnameOverride -}}
 {{- fail "nameOverride and fullnameOverride must be empty: one release serves one Longhorn, and its names are fixed in rights, in the service and in kube-scheduler's configuration" -}}
@@ -35,7 +42,7 @@ true
 {{/* Fails where Helm asks a cluster that has no Longhorn. */}}
 {{- define "extender.needLonghorn" -}}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.Capabilities.APIVersions.Has "longhorn.io/v1beta2")) -}}
-{{- fail "this cluster serves no longhorn.io/v1beta2: install Longhorn first, into the namespace of this release" -}}
+{{- fail "this cluster serves no longhorn.io/v1beta2: install Longhorn first" -}}
 {{- end -}}
 {{- end }}
 

@@ -39,7 +39,7 @@ longhorn.io/scheduler-extender
 {{- end }}
 
 {{- define "extender.injection.name" -}}
-{{ include "extender.name" . }}-injection
+{{ include "extender.clusterWide" (list . (printf "%s-injection" (include "extender.name" .))) }}
 {{- end }}
 
 {{- define "extender.injection.webhookName" -}}
@@ -53,14 +53,19 @@ longhorn.io/scheduler-extender
 {{- end }}
 {{- end }}
 
-{{/* Which pods are looked at: those of these namespaces, without the label that says no. */}}
+{{/* Namespaces whose pods are left alone, as YAML. */}}
+{{- define "extender.injection.excluded" -}}
+{{ concat (list "kube-system" .Release.Namespace .Values.longhornNamespace) .Values.injection.excludedNamespaces | uniq | toYaml }}
+{{- end }}
+
+{{/* Which pods are looked at: those of other namespaces, without the label that says no. */}}
 {{- define "extender.injection.selectors" -}}
 namespaceSelector:
   matchExpressions:
     - key: kubernetes.io/metadata.name
       operator: NotIn
       values:
-        {{- concat (list "kube-system" .Release.Namespace) .Values.injection.excludedNamespaces | uniq | toYaml | nindent 8 }}
+        {{- include "extender.injection.excluded" . | nindent 8 }}
     - key: longhorn-scheduler-extender/injection
       operator: NotIn
       values: [disabled]

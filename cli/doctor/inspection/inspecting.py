@@ -45,7 +45,7 @@ async def inspect(
         slices = tasks.create_task(service.slices(asked, namespace))
         network_policies = tasks.create_task(service.network_policies(asked, namespace))
         pods = tasks.create_task(instances.instances(asked, namespace))
-        injection = tasks.create_task(scheduling.injection(asked))
+        injection = tasks.create_task(scheduling.injection(asked, namespace))
         second_scheduler = tasks.create_task(scheduling.second_scheduler(asked, namespace))
     return Facts(
         settings=settings,

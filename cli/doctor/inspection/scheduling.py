@@ -9,17 +9,18 @@ from cli.doctor.autoscaler import SELECTORS
 from cli.doctor.facts import AutoscalerSeen, InjectionSeen, Unread
 from cli.doctor.inspection.requests import Requests
 from cli.doctor.reading import reading
-from cli.doctor.rights import INJECTION, SECOND_SCHEDULER
+from cli.doctor.rights import SECOND_SCHEDULER, injection_of
 from cli.kube.resources import PODS
 
 _ADMISSION = "/apis/admissionregistration.k8s.io"
 
 
-async def injection(requests: Requests) -> InjectionSeen | Unread:
+async def injection(requests: Requests, namespace: str) -> InjectionSeen | Unread:
     """Look for the policy in the versions that the chart installs, and for the webhook."""
+    name = injection_of(namespace)
 
     async def is_there(version: str, plural: str) -> bool:
-        path = path_of(f"{_ADMISSION}/{version}", plural, name=INJECTION)
+        path = path_of(f"{_ADMISSION}/{version}", plural, name=name)
         return await requests.find(path, dict[str, Any]) is not None
 
     async def read() -> InjectionSeen:
@@ -27,7 +28,7 @@ async def injection(requests: Requests) -> InjectionSeen | Unread:
         for version in ("v1", "v1beta1"):
             policy = policy or await is_there(version, "mutatingadmissionpolicies")
             binding = binding or await is_there(version, "mutatingadmissionpolicybindings")
-        path = path_of(f"{_ADMISSION}/v1", "mutatingwebhookconfigurations", name=INJECTION)
+        path = path_of(f"{_ADMISSION}/v1", "mutatingwebhookconfigurations", name=name)
         webhook = await requests.find(path, objects.WebhookConfiguration)
         return InjectionSeen(
             has_policy=policy,
@@ -37,7 +38,7 @@ async def injection(requests: Requests) -> InjectionSeen | Unread:
         )
 
     what = "get mutatingadmissionpolicies, their bindings and mutatingwebhookconfigurations"
-    return await reading(f"{what} {INJECTION}", read())
+    return await reading(f"{what} {name}", read())
 
 
 async def second_scheduler(requests: Requests, namespace: str) -> str | Unread | None:

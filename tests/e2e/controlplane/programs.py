@@ -34,7 +34,7 @@ class Program(msgspec.Struct, frozen=True):
         name: Of its file.
         variable: Names a file to use instead; empty if none can be named.
         package: Its Go package.
-        module: The folder of the `go.mod` that it is built from; None: that of the chosen Kubernetes.
+        module: The folder of the `go.mod` that it is built from; None: that of Kubernetes.
         tags: For the compiler.
     """
 

@@ -27,13 +27,15 @@ from cli.doctor.problems import Check, Finding, Problem, Severity
 from cli.doctor.rights import WAKE_UP, Right, needed_rights
 from extender import Mode, StorageClass
 from leader.endpointslice import backend_of, desired_slices
-from longhorn import Unreadable
+from longhorn import OWN_EXTENDER, Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
 
 SETTINGS = Settings()
 NAMESPACE = SETTINGS.namespace
+IN_LONGHORNS = Settings(namespace=SETTINGS.longhorn_namespace)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 POD = f"{NAME}-0"
+INJECTION = f"{NAME}-injection.{NAMESPACE}"
 FORBIDDEN = Unread(what="list things in longhorn-system", why="403: no", is_forbidden=True)
 SERVICE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "service-uid"},
@@ -254,6 +256,16 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "scheduler-extender-enabled is false: no instance leads",
     ),
     (
+        Problem.NAMESPACE_SHARED,
+        {"settings": IN_LONGHORNS, "longhorn_settings": [setting(OWN_EXTENDER, "false")]},
+        f"this service has Service and Lease {NAME} in longhorn-system, the namespace of Longhorn",
+    ),
+    (
+        Problem.NAMESPACE_CONTESTED,
+        {"settings": IN_LONGHORNS, "longhorn_settings": [setting(OWN_EXTENDER, "true")]},
+        f"two extenders write Service and Lease {NAME} in longhorn-system",
+    ),
+    (
         Problem.LONGHORN_SETTING_UNUSABLE,
         {"longhorn_settings": [setting("storage-over-provisioning-percentage", "many")]},
         "Longhorn Setting storage-over-provisioning-percentage is 'many'",
@@ -271,12 +283,12 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.NO_INSTANCE,
         {"instances": []},
-        f"there is no pod with the label app={NAME} in longhorn-system",
+        f"there is no pod with the label app={NAME} in {NAMESPACE}",
     ),
     (
         Problem.NO_INSTANCE_READY,
         {"instances": [instance(is_ready=False)]},
-        "none of 1 pods in longhorn-system is ready",
+        f"none of 1 pods in {NAMESPACE} is ready",
     ),
     (
         Problem.NO_STANDBY,
@@ -292,33 +304,33 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.LEASE_FREE,
         {"lease": lease(holder=None), "holder": None},
-        f"nobody holds Lease {NAME} in longhorn-system",
+        f"nobody holds Lease {NAME} in {NAMESPACE}",
     ),
     (
         Problem.LEASE_STALE,
         {"lease": lease(is_renewed=False, watched_seconds=8.4)},
-        f"{POD}_some-uuid holds Lease {NAME} in longhorn-system and has not renewed it for 8 s",
+        f"{POD}_some-uuid holds Lease {NAME} in {NAMESPACE} and has not renewed it for 8 s",
     ),
     (
         Problem.HOLDER_GONE,
         {"holder": None},
-        f"Lease {NAME} in longhorn-system is renewed by pod {POD}, which does not exist",
+        f"Lease {NAME} in {NAMESPACE} is renewed by pod {POD}, which does not exist",
     ),
-    (Problem.SERVICE_ABSENT, {"service": None}, f"there is no Service {NAME} in longhorn-system"),
+    (Problem.SERVICE_ABSENT, {"service": None}, f"there is no Service {NAME} in {NAMESPACE}"),
     (
         Problem.SERVICE_SELECTS,
         {"service": service(selector={"app": NAME})},
-        f"Service {NAME} in longhorn-system has a selector",
+        f"Service {NAME} in {NAMESPACE} has a selector",
     ),
     (
         Problem.SERVICE_WITHOUT_PORT,
         {"service": service(ports=[{"name": "http", "port": 9504, "protocol": "UDP"}])},
-        f"Service {NAME} in longhorn-system has no TCP port",
+        f"Service {NAME} in {NAMESPACE} has no TCP port",
     ),
     (
         Problem.SERVICE_WITHOUT_ADDRESS,
         {"service": service(clusterIP="None")},
-        f"Service {NAME} in longhorn-system has no address",
+        f"Service {NAME} in {NAMESPACE} has no address",
     ),
     (
         Problem.ENDPOINTS_ABSENT,
@@ -408,12 +420,12 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.INJECTION_WITHOUT_EFFECT,
         {"injection": InjectionSeen(has_policy=True)},
-        "MutatingAdmissionPolicy longhorn-scheduler-extender-injection has no binding",
+        f"MutatingAdmissionPolicy {INJECTION} has no binding",
     ),
     (
         Problem.INJECTION_WITHOUT_EFFECT,
         {"injection": InjectionSeen(has_webhook=True)},
-        "MutatingWebhookConfiguration longhorn-scheduler-extender-injection has no caBundle",
+        f"MutatingWebhookConfiguration {INJECTION} has no caBundle",
     ),
     *(
         (
@@ -620,7 +632,7 @@ def test_nothing_else_is_found(changes: Mapping[str, Any], expected: set[str]) -
 
 READ: Mapping[str, Sequence[Check]] = {
     "version": [Check.API_SERVER],
-    "longhorn_settings": [Check.SETTINGS, Check.STORAGE_CLASSES],
+    "longhorn_settings": [Check.SETTINGS, Check.OWN_EXTENDER, Check.STORAGE_CLASSES],
     "rights": [Check.RIGHTS],
     "config_map": [Check.SETTINGS],
     "instances": [Check.INSTANCES, Check.ACCESS],
@@ -789,7 +801,7 @@ def test_only_the_policies_for_the_pods_are_named() -> None:
         ),
         (
             {"service": wishing("waiting")},
-            "MutatingAdmissionPolicy longhorn-scheduler-extender-injection gives new pods",
+            f"MutatingAdmissionPolicy {INJECTION} gives new pods",
         ),
         ({"second_scheduler": "kube-scheduler:v1.36.0"}, "it is v1.36.0, and the cluster v1.36.1"),
         ({"second_scheduler": "a:5000/scheduler:v1.35.7"}, "it is v1.35.7"),

@@ -7,11 +7,10 @@ from typing import Any
 
 import yaml
 
-from supply.manifests import CHART, HelmError, render
+from supply.manifests import CHART, NAMESPACE, HelmError, render
 from tests.unit.manifests.rendered import Object, documents, give_up
 
 NAME = "longhorn-scheduler-extender"
-NAMESPACE = "longhorn-system"
 CLUSTER_SCOPED = {
     *("ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"),
     "CustomResourceDefinition",

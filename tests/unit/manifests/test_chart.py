@@ -198,7 +198,10 @@ def test_defaults_are_those_of_the_service() -> None:
     values, settings = default_values(), Settings()
 
     # What is left out has the service's default.
-    assert variables(charted(DEFAULTS, WITHOUT_INJECTION)) == {}
+    assert variables(charted(DEFAULTS, WITHOUT_INJECTION)) == {
+        "EXTENDER_LONGHORN_NAMESPACE": settings.longhorn_namespace
+    }
+    assert settings.namespace == NAMESPACE
     assert (values["reservationMode"], values["balance"]) == (
         settings.reservation_mode,
         settings.balance,
@@ -211,6 +214,7 @@ def test_what_is_chosen_reaches_the_service() -> None:
     settings = load(variables(charted("everything")))
 
     assert settings == Settings(
+        longhorn_namespace="longhorn-elsewhere",
         reservation_mode=Mode.NODE,
         balance=Balance.OFF,
         log_level="debug",
@@ -242,7 +246,7 @@ def test_what_is_chosen_reaches_the_service() -> None:
 def test_live_settings_reach_the_service(values: str, expected: LiveSettings) -> None:
     data = find(charted(values), "ConfigMap")["data"]
 
-    assert read_live_settings(data, {}, LiveSettings()) == (expected, [])
+    assert read_live_settings(data, LiveSettings()) == (expected, [])
     assert len(data) == len(LiveSettings.__struct_fields__)
 
 
@@ -522,15 +526,14 @@ def test_who_does_without_has_fewer_rights(option: str, missing: set[tuple[str, 
 def rights(objects: tuple[Object, ...]) -> set[tuple[str, str, str]]:
     """Return what the roles of the service grant: the kind of the role, a resource and a verb.
 
-    Longhorn's nodes are not among them, since they have the name of Kubernetes' own.
+    That in Longhorn's namespace is not among them.
     """
     return {
         (role["kind"], resource, verb)
-        for role in (find(objects, "ClusterRole"), find(objects, "Role"))
+        for role in (find(objects, "ClusterRole", f"{NAME}.{NAMESPACE}"), find(objects, "Role"))
         for rule in role["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
-        if rule["apiGroups"] != ["longhorn.io"]
     }
 
 
@@ -555,7 +558,7 @@ def test_the_policies_are_installed_where_they_are_served(options: list[str], co
 def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> None:
     objects = charted(DEFAULTS, POLICIES_SERVED, "--namespace=storage")
 
-    for name in (f"{NAME}-account", f"{NAME}-endpoints"):
+    for name in (f"{NAME}-account.storage", f"{NAME}-endpoints.storage"):
         spec = find(objects, "ValidatingAdmissionPolicy", name)["spec"]
         assert f"'system:serviceaccount:storage:{NAME}'" in spec["matchConditions"][0]["expression"]
 

@@ -174,9 +174,11 @@ def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_mon
         if path.parent.name != "scheduler" and "Written by `make" not in path.read_text()
     }
 
-    # What only kustomize has: how parts go together, and the patch of a Deployment.
+    # What only kustomize has: how parts go together, and the patch of a Deployment. And what comes
+    # before both: Helm makes the namespace of a release without labels.
     assert {path for path in by_hand if not path.endswith("kustomization.yaml")} == {
-        "components/tls/deployment.yaml"
+        "components/tls/deployment.yaml",
+        "namespace.yaml",
     }
 
 
@@ -186,10 +188,11 @@ def test_objects_of_the_chart_are_in_a_namespace_if_they_can_be() -> None:
         for obj in charted("everything", "--namespace=storage")
     }
 
-    # charted() fills in the namespace of Longhorn for what leaves it to Helm.
+    # charted() fills in the namespace for what leaves it to Helm.
     assert places == {
         (True, None),
         (False, NAMESPACE),
+        (False, "longhorn-elsewhere"),
         (False, "storage"),
         (False, "kube-system"),
     }

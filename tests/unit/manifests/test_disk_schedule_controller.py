@@ -12,7 +12,7 @@ import yaml
 from app.config import CONTROLLER_NAME, PREFIX
 from app.disk_schedule.settings import ControllerSettings, load_controller
 from cli.commands import commands
-from supply.manifests import CHART, MANIFESTS, OWN
+from supply.manifests import CHART, MANIFESTS, NAMESPACE, OWN
 from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered
 from tests.unit.manifests.test_chart_and_kustomize import Key, by_key
@@ -101,6 +101,7 @@ def test_its_command_exists() -> None:
 def test_what_is_chosen_reaches_it() -> None:
     assert load_controller(variables(controller())) == ControllerSettings()
     assert load_controller(variables(controller(values="everything"))) == ControllerSettings(
+        longhorn_namespace="longhorn-elsewhere",
         manage_objects=True,
         host="0.0.0.0",  # noqa: S104 (compared, not bound)
         view_age_limit_seconds=100.0,
@@ -143,7 +144,11 @@ def test_its_account_is_its_own() -> None:
         if obj["kind"].endswith("Binding") and obj["subjects"] == [subject]
     }
 
-    assert bound == {CONTROLLER_NAME, f"{CONTROLLER_NAME}-objects"}
+    assert bound == {
+        CONTROLLER_NAME,
+        f"{CONTROLLER_NAME}.{NAMESPACE}",
+        f"{CONTROLLER_NAME}-objects.{NAMESPACE}",
+    }
     assert controller()["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
     assert find(objects, "ServiceAccount", CONTROLLER_NAME)["automountServiceAccountToken"] is False
 

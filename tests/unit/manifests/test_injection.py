@@ -14,7 +14,7 @@ from app.serving.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
 from app.settings import load
 from cli.doctor.injecting import WISH
-from supply.manifests import OWN
+from supply.manifests import NAMESPACE, OWN
 from tests.unit.manifests.charted import (
     CONFIGURED,
     WITH_ADDRESS,
@@ -162,7 +162,7 @@ def test_values_that_cannot_work_are_refused(options: list[str], why: str) -> No
     ids=["policy", "webhook"],
 )
 def test_namespaces_and_labels_that_opt_out(options: list[str]) -> None:
-    given = ["--set", "injection.excludedNamespaces={team,longhorn-system}"]
+    given = ["--set", "injection.excludedNamespaces={team,longhorn-scheduler}"]
     found = [*template("injection-policy", *options, *given)]
     found += template("injection-webhook", *options, *given)
     [rules] = [
@@ -177,7 +177,7 @@ def test_namespaces_and_labels_that_opt_out(options: list[str]) -> None:
     by_name = {
         "key": "kubernetes.io/metadata.name",
         "operator": "NotIn",
-        "values": ["kube-system", "longhorn-system", "team"],
+        "values": ["kube-system", NAMESPACE, "longhorn-system", "team"],
     }
     assert rules["namespaceSelector"] == {"matchExpressions": [by_name, opted_out]}
     assert rules["objectSelector"] == {"matchExpressions": [opted_out]}
@@ -309,7 +309,7 @@ def test_the_certificate_made_by_the_chart_is_trusted_by_the_api_server(tmp_path
     client = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
 
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ours = client.wrap_bio(to_client, to_server, server_hostname=f"{NAME}.longhorn-system.svc")
+    ours = client.wrap_bio(to_client, to_server, server_hostname=f"{NAME}.{NAMESPACE}.svc")
     theirs = tls.context.wrap_bio(to_server, to_client, server_side=True)
     for step in (ours.do_handshake, theirs.do_handshake) * 3:
         with contextlib.suppress(ssl.SSLWantReadError):
@@ -327,10 +327,10 @@ def test_cert_manager_puts_the_ca_into_the_configuration() -> None:
     ]
 
     assert configuration["metadata"]["annotations"] == {
-        "cert-manager.io/inject-ca-from": f"longhorn-system/{certificate['metadata']['name']}"
+        "cert-manager.io/inject-ca-from": f"{NAMESPACE}/{certificate['metadata']['name']}"
     }
     assert "caBundle" not in configuration["webhooks"][0]["clientConfig"]
-    assert certificate["spec"]["dnsNames"] == [f"{NAME}.longhorn-system.svc"]
+    assert certificate["spec"]["dnsNames"] == [f"{NAME}.{NAMESPACE}.svc"]
 
 
 @pytest.mark.parametrize("version", ["v1.36", "v1.37"])

@@ -6,6 +6,7 @@ import pytest
 
 from app.config import PREFIX
 from app.settings import Settings, load
+from supply.manifests import NAMESPACE
 from tests.unit.manifests.rendered import (
     BASE,
     CERT_MANAGER,
@@ -23,7 +24,6 @@ from tests.unit.manifests.rendered import (
 )
 
 NAME = "longhorn-scheduler-extender"
-NAMESPACE = "longhorn-system"
 FOLDERS = sorted(  # what can be installed; a component only as part of it
     path.parent.relative_to(MANIFESTS).as_posix()
     for path in MANIFESTS.rglob("kustomization.yaml")
@@ -33,6 +33,16 @@ OF_OPERATORS = ("cert-manager.io/", "monitoring.coreos.com/")  # have tests of t
 OLDEST = "1.26"  # unhealthyPodEvictionPolicy is refused by older ones
 DEPLOYMENTS = [(BASE, NAME), (SECONDARY, "longhorn-scheduler")]
 CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
+RIGHTS = {(kind, f"{NAME}.{NAMESPACE}", "longhorn-system") for kind in ("Role", "RoleBinding")}
+"""What the service may do with Longhorn's objects."""
+ELSEWHERE = {
+    MONITORING: set[tuple[str, str, str]](),
+    # Kubernetes keeps that Role there, and a RoleBinding must be with its Role.
+    SECONDARY: {
+        ("RoleBinding", f"longhorn-scheduler-authentication-reader.{NAMESPACE}", "kube-system")
+    },
+}
+"""What is in another namespace, of the folders that have not just `RIGHTS` there."""
 
 
 def test_every_kustomization_is_known_to_these_tests() -> None:
@@ -47,9 +57,7 @@ def test_objects_stay_in_their_namespace(folder: str) -> None:
         if obj["kind"] not in CLUSTER_SCOPED and obj["metadata"].get("namespace") != NAMESPACE
     }
 
-    # Kubernetes keeps that Role there, and a RoleBinding must be with its Role.
-    reader = ("RoleBinding", "longhorn-scheduler-authentication-reader", "kube-system")
-    assert strays == ({reader} if folder == SECONDARY else set())
+    assert strays == ELSEWHERE.get(folder, RIGHTS)
 
 
 @pytest.mark.parametrize("folder", sorted({*FOLDERS} - {MONITORING}))
@@ -189,12 +197,17 @@ def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever() -> None:
 def test_variables_of_the_deployment_are_settings() -> None:
     variables = container_of(one(BASE, "Deployment", NAME))["env"]
 
-    paths = {item["name"]: item["valueFrom"]["fieldRef"]["fieldPath"] for item in variables}
+    given = {item["name"]: item["value"] for item in variables if "value" in item}
+    paths = {
+        item["name"]: item["valueFrom"]["fieldRef"]["fieldPath"]
+        for item in variables
+        if item["name"] not in given
+    }
 
+    assert given == {"EXTENDER_LONGHORN_NAMESPACE": "longhorn-system"}
     assert paths == {
         "EXTENDER_POD_NAME": "metadata.name",
         "EXTENDER_NAMESPACE": "metadata.namespace",
-        "EXTENDER_LONGHORN_NAMESPACE": "metadata.namespace",
         "EXTENDER_NODE_NAME": "spec.nodeName",
     }
     settings = load(dict.fromkeys(paths, "some-name"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from app.config import OWN_NAMESPACE
 from app.settings import Settings
 from tests.unit.manifests.rendered import FIXED, MANIFESTS, ROOT, SECONDARY, container_of, one
 
@@ -112,7 +113,7 @@ def test_the_lines_for_https_turn_an_entry_into_one_that_calls_over_it() -> None
         "urlPrefix": plain["urlPrefix"].replace("http://", "https://"),
         "enableHTTPS": True,
         "tlsConfig": {
-            "serverName": f"{SERVICE}.longhorn-system.svc",
+            "serverName": f"{SERVICE}.{OWN_NAMESPACE}.svc",
             "caFile": f"{folder}/ca.crt",
             "certFile": f"{folder}/tls.crt",
             "keyFile": f"{folder}/tls.key",
@@ -126,11 +127,11 @@ def test_the_secondary_scheduler() -> None:
     config = one(SECONDARY, "ConfigMap", volume["configMap"]["name"])["data"]["config.yaml"]
 
     assert yaml.safe_load(config) == configuration(
-        f"http://{SERVICE}.longhorn-system.svc:{Settings().port}",
+        f"http://{SERVICE}.{OWN_NAMESPACE}.svc:{Settings().port}",
         leaderElection={
             "leaderElect": True,
             "resourceName": "longhorn-scheduler",
-            "resourceNamespace": "longhorn-system",
+            "resourceNamespace": OWN_NAMESPACE,
         },
         profiles=[{"schedulerName": "longhorn-scheduler"}],
     )

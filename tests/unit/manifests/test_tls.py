@@ -25,8 +25,7 @@ NAME = "longhorn-scheduler-extender"
 SECRET = f"{NAME}-tls"
 FOLDER = f"/etc/{NAME}/tls"
 METRICS_PORT = 9505
-
-
+OF_HTTPS = ("EXTENDER_TLS_", "EXTENDER_CLIENT_", "EXTENDER_METRICS_")
 CERTIFICATE_FIELDS = {
     *("secretName", "commonName", "duration", "renewBefore", "privateKey", "usages", "issuerRef"),
     *("isCA", "dnsNames", "ipAddresses"),
@@ -41,7 +40,9 @@ def without_tls(obj: Object) -> Object:
     if obj["kind"] == "Deployment":
         container = container_of(obj)
         del obj["spec"]["template"]["spec"]["volumes"], container["volumeMounts"]
-        container["env"] = [item for item in container["env"] if "valueFrom" in item]
+        container["env"] = [
+            item for item in container["env"] if not item["name"].startswith(OF_HTTPS)
+        ]
         container["ports"] = [port for port in container["ports"] if port["name"] == "http"]
         for probe in ("readinessProbe", "livenessProbe"):
             container[probe]["httpGet"]["port"] = "http"

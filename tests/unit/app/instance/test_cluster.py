@@ -243,16 +243,32 @@ async def test_other_config_maps_are_not_read(server: FakeApiServer) -> None:
         assert set(asked) == {NAME}
 
 
-async def test_longhorns_setting_wins_as_long_as_it_is_there(server: FakeApiServer) -> None:
-    server.put(config_map(scheduler_extender_enabled="true"))
-    server.put(longhorn_setting(ENABLED, "false"))
+async def test_settings_of_longhorns_own_extender_are_shown_and_change_nothing(
+    server: FakeApiServer,
+) -> None:
+    server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
     async with live(server) as running:
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings.enabled is False
+        ours = LiveSettings(pod_scheduling_timeout_seconds=30)
+        for value, state in (
+            ("false", "off"),
+            ("true", "on"),
+            ("perhaps", "off"),
+            (None, "absent"),
+        ):
+            if value is None:
+                server.delete("settings.longhorn.io", ENABLED, "longhorn-system")
+            else:
+                server.put(longhorn_setting(ENABLED, value))
+                server.put(longhorn_setting(POD, "nonsense"))
+            await asyncio.sleep(1)
 
-        server.delete("settings.longhorn.io", ENABLED, "longhorn-system")
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings.enabled is True
+            assert running.cluster.live_settings == ours
+            assert running.cluster.own_extender == state
+            assert {
+                each: running.value("longhorn_own_extender", state=each)
+                for each in ("absent", "off", "on")
+            } == {each: float(each == state) for each in ("absent", "off", "on")}
+        assert running.settings_errors == 0
 
 
 async def test_nonsense_keeps_the_last_good_value_and_counts_once(server: FakeApiServer) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.instance.live_settings import LiveSettings, read_live_settings, relevant
+from app.instance.live_settings import LiveSettings, read_live_settings
 
 ENABLED = "scheduler-extender-enabled"
 POD = "scheduler-extender-pod-scheduling-timeout"
@@ -13,29 +13,21 @@ DEFAULT = LiveSettings(
 
 
 @pytest.mark.parametrize(
-    ("config_map", "longhorn", "expected"),
+    ("config_map", "expected"),
     [
-        pytest.param({}, {}, DEFAULT, id="nothing"),
-        pytest.param({ENABLED: "false"}, {}, LiveSettings(enabled=False), id="config-map"),
-        pytest.param({}, {ENABLED: "false"}, LiveSettings(enabled=False), id="longhorn"),
-        pytest.param(
-            {ENABLED: "true"}, {ENABLED: "false"}, LiveSettings(enabled=False), id="longhorn-wins"
-        ),
+        pytest.param({}, DEFAULT, id="nothing"),
+        pytest.param({ENABLED: "false"}, LiveSettings(enabled=False), id="one"),
         pytest.param(
             {POD: "7", NODE: "8"},
-            {POD: "9"},
-            LiveSettings(pod_scheduling_timeout_seconds=9, node_reservation_timeout_seconds=8),
-            id="from-both",
-        ),
-        pytest.param(
-            {}, {"storage-network": "x", ENABLED: "true"}, DEFAULT, id="others-of-longhorn"
+            LiveSettings(pod_scheduling_timeout_seconds=7, node_reservation_timeout_seconds=8),
+            id="two",
         ),
     ],
 )
-def test_values_come_from_both_places(
-    config_map: dict[str, str], longhorn: dict[str, str], expected: LiveSettings
+def test_values_come_from_the_config_map(
+    config_map: dict[str, str], expected: LiveSettings
 ) -> None:
-    assert read_live_settings(config_map, longhorn, DEFAULT) == (expected, [])
+    assert read_live_settings(config_map, DEFAULT) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +56,7 @@ def test_values_come_from_both_places(
 )
 def test_enabled(text: str, enabled: bool | None) -> None:  # noqa: FBT001
     for last in (LiveSettings(enabled=True), LiveSettings(enabled=False)):
-        values, problems = read_live_settings({ENABLED: text}, {}, last)
+        values, problems = read_live_settings({ENABLED: text}, last)
 
         assert values.enabled is (last.enabled if enabled is None else enabled)
         assert len(problems) == (enabled is None)
@@ -107,7 +99,7 @@ def test_enabled(text: str, enabled: bool | None) -> None:  # noqa: FBT001
 def test_seconds(text: str, seconds: int | None, name: str, field: str) -> None:
     last = LiveSettings(pod_scheduling_timeout_seconds=11, node_reservation_timeout_seconds=11)
 
-    values, problems = read_live_settings({name: text}, {}, last)
+    values, problems = read_live_settings({name: text}, last)
 
     assert getattr(values, field) == (11 if seconds is None else seconds)
     assert len(problems) == (seconds is None)
@@ -116,32 +108,23 @@ def test_seconds(text: str, seconds: int | None, name: str, field: str) -> None:
 def test_value_that_is_gone_has_its_default_again() -> None:
     last = LiveSettings(enabled=False, pod_scheduling_timeout_seconds=60)
 
-    assert read_live_settings({}, {}, last) == (DEFAULT, [])
+    assert read_live_settings({}, last) == (DEFAULT, [])
 
 
 def test_problem_with_one_value_leaves_the_others() -> None:
     given = {ENABLED: "false", POD: "soon", NODE: "60"}
 
-    values, _ = read_live_settings(given, {}, LiveSettings(pod_scheduling_timeout_seconds=9))
+    values, _ = read_live_settings(given, LiveSettings(pod_scheduling_timeout_seconds=9))
 
     assert values == LiveSettings(
         enabled=False, pod_scheduling_timeout_seconds=9, node_reservation_timeout_seconds=60
     )
 
 
-def test_nonsense_of_longhorns_does_not_give_way_to_the_config_map() -> None:
-    last = LiveSettings(pod_scheduling_timeout_seconds=9)
-
-    values, problems = read_live_settings({POD: "60"}, {POD: "?"}, last)
-
-    assert values.pod_scheduling_timeout_seconds == 9
-    assert len(problems) == 1
-
-
 def test_problems_name_the_setting_its_value_and_what_to_use() -> None:
     given = {ENABLED: "maybe\nlater", POD: "x" * 500, "enabled": "false", "typo": "1"}
 
-    _, problems = read_live_settings(given, {}, DEFAULT)
+    _, problems = read_live_settings(given, DEFAULT)
 
     assert len(problems) == 4
     assert all("\n" not in problem and len(problem) < 250 for problem in problems)
@@ -162,8 +145,4 @@ def test_problems_are_the_same_whatever_the_order_of_the_data() -> None:
     given = {"b": "", "a": "", POD: "?", ENABLED: "?"}
     turned = dict(reversed(given.items()))
 
-    assert read_live_settings(given, {}, DEFAULT) == read_live_settings(turned, {}, DEFAULT)
-
-
-def test_only_own_settings_of_longhorns_are_looked_at() -> None:
-    assert relevant({ENABLED: "x", "storage-network": "y"}) == {ENABLED: "x"}
+    assert read_live_settings(given, DEFAULT) == read_live_settings(turned, DEFAULT)

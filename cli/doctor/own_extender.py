@@ -1,0 +1,35 @@
+"""Findings on the extender that Longhorn has of its own, which may run beside this one."""
+
+from collections.abc import Iterator
+
+from app.config import NAME
+from cli.doctor.facts import Facts, Unread
+from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.seen import fine, unread
+from cli.doctor.settings import longhorn_values
+from longhorn import OWN_EXTENDER, OwnExtender, own_extender
+
+_STATES = {
+    OwnExtender.ABSENT: f"Longhorn has none: it has no Setting {OWN_EXTENDER}",
+    OwnExtender.OFF: f"Longhorn has one, which is off (Setting {OWN_EXTENDER})",
+    OwnExtender.ON: (
+        f"Longhorn's own is on (Setting {OWN_EXTENDER}): a kube-scheduler can ask one of both alone"
+    ),
+}
+
+
+def beside(facts: Facts) -> Iterator[Finding]:
+    """Say whether there is one, and judge whether its objects meet ours."""
+    if isinstance(facts.longhorn_settings, Unread):
+        yield unread(Check.OWN_EXTENDER, facts.longhorn_settings)
+        return
+    state, namespace = own_extender(longhorn_values(facts)), facts.settings.namespace
+    if namespace == facts.settings.longhorn_namespace and facts.service is not None:
+        whose = f"Service and Lease {NAME} in {namespace}, the namespace of Longhorn"
+        if state is OwnExtender.ON:
+            yield Problem.NAMESPACE_CONTESTED.found(
+                f"two extenders write {whose}: this one and Longhorn's own, which is on"
+            )
+        else:
+            yield Problem.NAMESPACE_SHARED.found(f"this service has {whose}")
+    yield fine(Check.OWN_EXTENDER, _STATES[state])
