@@ -27,7 +27,7 @@ SEEDS ?= 500
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: soak monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
-	format bench bench-disk-schedule docs schema manifests image image-test cluster cluster-stop e2e-nodes base-image image-release install-cluster chart plugin lock clean
+	format bench bench-disk-schedule docs schema manifests move image image-test cluster cluster-stop e2e-nodes base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -141,7 +141,11 @@ install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy,
 		$(if $(INJECTION),--injection '$(INJECTION)') \
 		$(if $(ADMISSION),--admission '$(ADMISSION)') $(if $(TLS),--tls '$(TLS)') \
 		$(if $(SECOND_SCHEDULER),--second-scheduler '$(SECOND_SCHEDULER)') dist/install
+	kubectl apply --filename manifests/namespace.yaml
 	kubectl apply -k dist/install
+
+move: ## Move the Helm release to another namespace, without leaving pods waiting: FROM=, TO=longhorn-scheduler (needs helm and kubectl)
+	$(PYTHON) -m supply.move --from '$(FROM)' $(if $(TO),--to '$(TO)')
 
 chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that it names)
 	rm -rf dist/chart

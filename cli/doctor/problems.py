@@ -21,7 +21,7 @@ class Check(StrEnum):
     LONGHORN = "longhorn"
     RIGHTS = "rights"
     SETTINGS = "settings"
-    OWN_EXTENDER = "longhorns-extender"
+    OWN_EXTENDER = "own-extender"
     INSTANCES = "instances"
     LEASE = "lease"
     SERVICE = "service"

@@ -115,7 +115,7 @@ def test_the_pod_of_the_test_has_the_files_that_it_names(
     _, url, *given = container["args"]
     mounts = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
 
-    assert url.startswith(f"http{'s' if files else ''}://{NAME}.longhorn-system.svc:")
+    assert url.startswith(f"http{'s' if files else ''}://{NAME}.longhorn-scheduler.svc:")
     assert given == [f"{folder}/{file}" for folder in mounts for file in files]
     assert bool(files) == bool(pod["spec"].get("volumes"))
 

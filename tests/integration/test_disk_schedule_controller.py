@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from app.config import CONTROLLER_NAME
+from app.config import CONTROLLER_NAME, OWN_NAMESPACE
 from tests.builders import GIB, document, node_document
 from tests.fakes import Answer, Call, Fault, Hang, Refused
 from tests.integration.controllers import Controllers
@@ -116,7 +116,7 @@ async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed
     """Their passes race: each write names the version that it was decided on."""
     async with with_a_schedule(seed) as controllers:
         [first] = await controllers.start_all(1)
-        controllers.server.delete(LEASES, CONTROLLER_NAME, NAMESPACE)
+        controllers.server.delete(LEASES, CONTROLLER_NAME, OWN_NAMESPACE)
         second = controllers.start(1)
         first.instance.member.leadership.acts_until = float("inf")  # what must never be
         await controllers.until(lambda: len(controllers.leaders) == 2, within=10)

@@ -142,7 +142,7 @@ NETWORK_POLICY = {
 }
 FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
 FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "injection", "scheduler")}
-FINE |= {f"ok {check}" for check in ("requests", "candidates")}
+FINE |= {f"ok {check}" for check in ("requests", "candidates", "own-extender")}
 FINE |= {"ok storage-classes", "ok autoscaler", "ok api-server"}
 
 

@@ -18,13 +18,12 @@ from app.settings import Settings, load
 from cli.commands import commands
 from cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from extender import Balance, Mode
-from supply.manifests import CHART
+from supply.manifests import CHART, NAMESPACE
 from tests.unit.manifests.charted import (
     CONFIGURED,
     DEFAULTS,
     IMAGE,
     NAME,
-    NAMESPACE,
     VALUES,
     WITH_ADDRESS,
     WITHOUT_INJECTION,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from supply.manifests import MANIFESTS, OWN, ROOT, HelmError, files
+from supply.manifests import MANIFESTS, NAMESPACE, OWN, ROOT, HelmError, files
 from supply.overlay import Wanted, overlay
 from supply.version import version
 from tests.unit.manifests.charted import (
@@ -17,7 +17,6 @@ from tests.unit.manifests.charted import (
     CONFIGURED,
     DEFAULTS,
     NAME,
-    NAMESPACE,
     WITHOUT_INJECTION,
     charted,
     find,

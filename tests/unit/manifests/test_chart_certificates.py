@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from tests.unit.manifests.charted import NAME, NAMESPACE, WITHOUT_INJECTION, charted, find
+from supply.manifests import NAMESPACE
+from tests.unit.manifests.charted import NAME, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import Object
 
 SELF_SIGNED = "tls-self-signed"

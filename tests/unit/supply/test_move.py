@@ -1,0 +1,175 @@
+"""Which commands move a release, in which order, and what is left if one of them fails."""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from supply.move import Move, MoveError, move, refusal, secrets_of
+
+PLAN = Move("longhorn-system", "longhorn-scheduler", "ours")
+BACK = Move("longhorn-scheduler", "longhorn-system", "ours")
+
+
+class Cluster:
+    """Notes what is run; a command that begins with *failing* fails.
+
+    Attributes:
+        commands: In short: the program, what it does, and the namespace.
+        given: The values and options of each installation and upgrade.
+    """
+
+    def __init__(self, values: dict[str, Any], *, failing: str = "-", held: str = "") -> None:
+        self.commands: list[str] = []
+        self.given: list[tuple[dict[str, Any], list[str]]] = []
+        self._values, self._failing, self._held = values, failing, held
+
+    def run(self, *command: str, stdin: str = "") -> str:
+        namespace = next((each for each in command if each.startswith("--namespace=")), "")
+        said = f"{command[0]} {command[1]} {namespace.removeprefix('--namespace=')}".strip()
+        self.commands.append(said)
+        if stdin:
+            options = [each.removeprefix("--set=") for each in command if "--set=" in each]
+            self.given.append((json.loads(stdin), options))
+        if said == self._failing:
+            self._failing = "-"
+            raise MoveError(f"{said} failed")
+        if command[:3] == ("helm", "get", "values"):
+            return json.dumps(self._values or None)
+        if command[:3] == ("kubectl", "get", "lease"):
+            return f"{command[3]} {self._held}"
+        return "2" if "jsonpath={.spec.replicas}" in command[-1] else ""
+
+
+def ticking() -> Iterator[int]:
+    return count(0, 7)
+
+
+def moved(cluster: Cluster, plan: Move = PLAN) -> float:
+    times = ticking()
+    return move(cluster.run, plan, lambda: float(next(times)))
+
+
+def test_new_release_is_idle_until_the_old_scheduler_has_ended() -> None:
+    cluster = Cluster({"replicas": 3})
+
+    assert moved(cluster) == 7
+    assert cluster.commands == [
+        "helm get longhorn-system",
+        "kubectl apply",
+        "helm install longhorn-scheduler",
+        "kubectl get longhorn-system",
+        "kubectl scale longhorn-system",
+        "kubectl wait longhorn-system",
+        "helm upgrade longhorn-scheduler",
+        "helm uninstall longhorn-system",
+        *["kubectl get longhorn-system", "kubectl delete longhorn-system"] * 3,
+    ]
+    [(before, idle), (after, working)] = cluster.given
+    assert before == after == {"replicas": 3}
+    assert "liveSettings.enabled=false" in idle
+    assert "injection.mode=none" in idle
+    assert working == ["diskScheduleController.enabled=false"]
+
+
+def test_way_back_makes_no_namespace() -> None:
+    cluster = Cluster({})
+
+    moved(cluster, BACK)
+
+    assert "kubectl apply" not in cluster.commands
+    assert cluster.commands[-1] == "kubectl delete longhorn-scheduler"
+
+
+def test_lease_that_somebody_holds_stays() -> None:
+    cluster = Cluster({}, held="longhorn-manager-x")
+
+    moved(cluster)
+
+    assert not any(each.startswith("kubectl delete") for each in cluster.commands)
+
+
+def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone() -> None:
+    cluster = Cluster({"diskScheduleController": {"enabled": True}})
+
+    moved(cluster)
+
+    at = cluster.commands.index("helm uninstall longhorn-system")
+    assert cluster.commands[at + 1] == "helm upgrade longhorn-scheduler"
+    assert cluster.given[-1][1] == []
+
+
+@pytest.mark.parametrize(
+    ("failing", "after"),
+    [
+        ("helm install longhorn-scheduler", ["helm uninstall longhorn-scheduler"]),
+        *(
+            (
+                failing,
+                [
+                    "helm uninstall longhorn-scheduler",
+                    "kubectl get longhorn-system",
+                    "kubectl scale longhorn-system",
+                ],
+            )
+            for failing in ("kubectl wait longhorn-system", "helm upgrade longhorn-scheduler")
+        ),
+    ],
+)
+def test_failure_leaves_the_old_release_at_work(failing: str, after: list[str]) -> None:
+    cluster = Cluster({}, failing=failing)
+
+    with pytest.raises(MoveError, match=failing):
+        moved(cluster)
+
+    assert cluster.commands[cluster.commands.index(failing) + 1 :] == after
+
+
+def test_secret_that_is_not_there_stops_before_anything_is_installed() -> None:
+    cluster = Cluster(
+        {"tls": {"mode": "secret"}, "imagePullSecrets": [{"name": "registry"}]},
+        failing="kubectl get longhorn-scheduler",
+    )
+
+    with pytest.raises(MoveError):
+        moved(cluster)
+
+    assert not any("install" in each for each in cluster.commands)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({}, []),
+        ({"image": None, "tls": None}, []),
+        ({"image": {"pullSecrets": [{"name": "a"}]}, "imagePullSecrets": [{"name": "a"}]}, ["a"]),
+        ({"tls": {"mode": "selfSigned"}}, []),
+        (
+            {"tls": {"mode": "secret", "secretName": "mine"}},
+            ["longhorn-scheduler-extender-client", "mine"],
+        ),
+    ],
+)
+def test_secrets_of_a_user_s_own(values: dict[str, Any], names: list[str]) -> None:
+    assert secrets_of(values) == names
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({}, None),
+        ({"service": {"clusterIP": {"ipv4": "", "ipv6": ""}}}, None),
+        ({"service": {"clusterIP": {"ipv4": "10.96.0.95"}}}, "fixed address"),
+        ({"service": {"clusterIP": {"ipv6": "fd00::95"}}}, "fixed address"),
+    ],
+)
+def test_fixed_address_is_moved_by_hand(values: dict[str, Any], why: str | None) -> None:
+    found = refusal(PLAN, values)
+
+    assert (found is None) if why is None else why in str(found)
+
+
+def test_same_namespace_is_refused() -> None:
+    assert "already" in str(refusal(PLAN._replace(target=PLAN.source), {}))
