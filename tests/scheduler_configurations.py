@@ -6,7 +6,7 @@ other extenders. kube-scheduler takes each of them, but for the path of the kube
 
 from typing import NamedTuple
 
-from cli.scheduler_config import Distribution
+from cli.scheduler_config import Distribution, Namespaces
 
 
 class Found(NamedTuple):
@@ -16,6 +16,9 @@ class Found(NamedTuple):
     text: str
 
 
+NAMESPACES = Namespaces(ours="longhorn-scheduler", longhorns="longhorn-system")
+LONGHORNS_URL = "http://longhorn-scheduler-extender.longhorn-system.svc:9504"
+OLDER_URL = "http://10.43.0.9:9504"
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 KUBEADM = f"""{HEAD}clientConnection:
@@ -73,7 +76,7 @@ OLDER_ENTRY = f"""{HEAD}clientConnection: {{kubeconfig: /etc/kubernetes/schedule
 extenders:
   # first of all
   - urlPrefix: http://other:80
-  - urlPrefix: http://10.43.0.9:9504/  # ours of last year
+  - urlPrefix: {OLDER_URL}/  # ours of last year
     filterVerb: filter
     nodeCacheCapable: true
     managedResources:
@@ -81,6 +84,24 @@ extenders:
         ignoredByScheduler: true
   # last of all
   - {{urlPrefix: "http://third:80", filterVerb: filter}}
+"""
+OF_LONGHORN = f"""{HEAD}clientConnection:
+  kubeconfig: /etc/kubernetes/scheduler.conf
+leaderElection:
+  leaderElect: true
+extenders:
+  # by Longhorn's proposal, enhancements/20260209-scheduler-extender.md
+  - urlPrefix: "{LONGHORNS_URL}"
+    filterVerb: "filter"
+    enableHTTPS: false
+    nodeCacheCapable: false
+    ignorable: false
+    httpTimeout: 10s
+    managedResources:
+      - name: "longhorn.io/scheduler-extender"
+        ignoredByScheduler: true
+  - urlPrefix: http://127.0.0.1:9251
+    filterVerb: predicate
 """
 COMMENTS = f"""# Who changes this restarts kube-scheduler.
 {HEAD}
@@ -103,4 +124,7 @@ FOUND = {
     "another-extender": Found(Distribution.KUBEADM, ANOTHER_EXTENDER),
     "older-entry": Found(Distribution.KUBEADM, OLDER_ENTRY),
     "comments": Found(Distribution.RKE2, COMMENTS),
+    "of-longhorn": Found(Distribution.KUBEADM, OF_LONGHORN),
 }
+REPLACED = {"older-entry": OLDER_URL, "of-longhorn": LONGHORNS_URL}
+"""Where the entries for our resource lead, in those that have one: it is in the way of ours."""

@@ -3,8 +3,8 @@
 from cli.scheduler_config.checking import Flaw, flaws
 from cli.scheduler_config.editing import merged, removed
 from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
+from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims
 from cli.scheduler_config.wanted import (
-    SERVER_NAME,
     Distribution,
     Wanted,
     check_reachable,
@@ -16,14 +16,17 @@ from cli.scheduler_config.wanted import (
 )
 
 __all__ = [
-    "SERVER_NAME",
     "SIZE_LIMIT_BYTES",
+    "Claim",
     "Distribution",
     "Flaw",
     "Given",
+    "Namespaces",
+    "Owner",
     "Wanted",
     "check_reachable",
     "checked_url",
+    "claims",
     "flaws",
     "make_wanted",
     "merged",

@@ -1,15 +1,15 @@
 """Says what is missing or wrong in a configuration that is there already; pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from app.config import RESOURCE
 from cli.doctor.problems import ASK_FOR_SCORES, SEND_ALL_NODES
 from cli.scheduler_config.given import Given, at
+from cli.scheduler_config.owners import Claim, Owner, manages, split
 from cli.scheduler_config.wanted import (
     ALL_NODES,
     KUBECONFIGS,
@@ -35,19 +35,29 @@ class Flaw(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.text}\n  -> {self.remedy}"
 
 
-def flaws(given: Given, distribution: Distribution, url: str | None) -> list[Flaw]:
-    """Return what is missing or wrong for our service, at *url* if it is given."""
+def flaws(
+    given: Given, distribution: Distribution, url: str | None, claimed: Sequence[Claim]
+) -> list[Flaw]:
+    """Return what is missing or wrong for our service, at *url* if it is given.
+
+    An entry of which it is not known whose it is, is judged as ours; not if *url* says that ours
+    is elsewhere.
+    """
     found = list(_around(given.config, distribution))
-    ours = given.ours(url)
-    if not ours:
+    if not claimed:
         text = f"no entry of extenders manages {RESOURCE}"
         return [Flaw(text=f"{text}: no pod is sent to the extender", remedy=_MERGE), *found]
-    if len(ours) > 1:
-        names = ", ".join(f"extenders[{index}]" for index in ours)
-        text = f"{names} are all for this service, and kube-scheduler refuses a resource twice"
+    managing = [claim.name for claim in claimed if manages(given.entries[claim.index])]
+    if len(managing) > 1:
+        text = f"{', '.join(managing)} all manage {RESOURCE}, and kube-scheduler refuses that twice"
         found.append(Flaw(text=text, remedy="leave one of them; --merge does that"))
-    for index in ours:
-        found += _entry(f"extenders[{index}]", given.entries[index], distribution, url)
+    for claim in claimed:
+        may_be_ours = claim.owner is Owner.UNKNOWN and (url is None or claim.url is None)
+        if claim.owner is not Owner.OURS and not may_be_ours:
+            remedy = f"leave it, or have ours written there by --merge with --replace {claim.url}"
+            found.append(Flaw(text=str(claim), remedy=remedy))
+        else:
+            found += _entry(claim.name, given.entries[claim.index], distribution, url)
     return found
 
 
@@ -146,13 +156,11 @@ def _address(
 ) -> Iterator[Flaw]:
     prefix = entry.get("urlPrefix")
     field = f"{name}.urlPrefix is {_shown(prefix)}"
-    try:
-        parts = urlsplit(prefix if isinstance(prefix, str) else "")
-        host = parts.hostname or ""
-    except ValueError:
-        parts, host = urlsplit(""), ""
+    parts = split(prefix)
+    host = parts.hostname or ""
     if parts.scheme not in ("http", "https") or not host:
-        yield Flaw(text=f"{field}, which is no URL", remedy=_MERGE)
+        text = f"{field}, which is no URL"
+        yield Flaw(text=text, remedy=f"set it to {url or 'the address of the service'}")
         return
     if url is not None and str(prefix).rstrip("/") != url:
         yield Flaw(text=f"{field}, and the service is at {url}", remedy=f"set it to {url}")

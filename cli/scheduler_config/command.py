@@ -6,18 +6,19 @@ from pathlib import Path
 import msgspec
 import typer
 
+from app.config import NAME
 from app.errors import InputError
 from cli.documents import read_bytes
-from cli.options import Output, command_of, load_settings, print_answer, warn
+from cli.options import command_of, load_settings, print_answer, warn
 from cli.paragraphs import output_width, paragraph
 from cli.scheduler_config.autoscaler import CONFIGURATION, For, template_capacities
 from cli.scheduler_config.checking import Flaw, flaws
 from cli.scheduler_config.editing import merged, removed
 from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
 from cli.scheduler_config.options import Options, contradictions, of_no_use
+from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims
 from cli.scheduler_config.wanted import (
     Distribution,
-    Wanted,
     check_reachable,
     checked_url,
     make_wanted,
@@ -35,6 +36,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     flaws: Sequence[Flaw]
+    entries: Sequence[Claim]
+    """Of the extenders, those for pods that ask for the resource."""
 
 
 @command_of(Options)
@@ -59,19 +62,14 @@ def configure_scheduler(given: Options) -> None:
             f"{', '.join(Distribution)}"
         )
     _refuse(contradictions(given))
-    address = None if given.url is None else _address(given.url, distribution)
-    if given.check is not None:
-        raise typer.Exit(_check(given.check, distribution, address, given.output))
+    settings = load_settings()
+    namespaces = Namespaces(ours=settings.namespace, longhorns=settings.longhorn_namespace)
     if given.remove is not None:
-        _print_file(removed(_read(given.remove, distribution), address))
-        return
-    if given.url is None:
-        raise InputError("--url is missing: the address that kube-scheduler calls")
-    wanted = make_wanted(distribution, given.url, _tls(given, distribution))
-    if given.merge is None:
-        _print_file(written(wanted, own_document=given.talos_document))
-        return
-    _print_merged(given.merge, wanted, address, quiet=given.quiet)
+        _print_removed(_read(given.remove, distribution), given, namespaces)
+    elif given.check is not None:
+        raise typer.Exit(_check(_read(given.check, distribution), given, distribution, namespaces))
+    else:
+        _print_with_ours(given, distribution, namespaces)
 
 
 def _refuse(found: Iterable[str]) -> None:
@@ -90,21 +88,49 @@ def _print_for_autoscaler(given: Options) -> None:
         _print_file(CONFIGURATION)
 
 
-def _check(file: Path, distribution: Distribution, address: str | None, output: Output) -> int:
+def _check(found: Given, given: Options, distribution: Distribution, namespaces: Namespaces) -> int:
     """Print what is missing or wrong in a configuration; return the exit status."""
-    found = Checked(
-        file=name_of(file), flaws=flaws(_read(file, distribution), distribution, address)
+    address = None if given.url is None else _address(given.url, distribution)
+    checked = _checked(found, distribution, address, namespaces)
+    print_answer(checked, given.output, _lines(checked))
+    return _WRONG if checked.flaws else _RIGHT
+
+
+def _checked(
+    found: Given, distribution: Distribution, address: str | None, namespaces: Namespaces
+) -> Checked:
+    """Find what is missing or wrong in a configuration, and whose entries there are."""
+    claimed = claims(found.entries, address, namespaces)
+    return Checked(
+        file=found.origin, flaws=flaws(found, distribution, address, claimed), entries=claimed
     )
-    print_answer(found, output, _lines(found))
-    return _WRONG if found.flaws else _RIGHT
 
 
-def _print_merged(file: Path, wanted: Wanted, address: str | None, *, quiet: bool) -> None:
+def _print_with_ours(given: Options, distribution: Distribution, namespaces: Namespaces) -> None:
     """Print a configuration with our entry in it, and warn of what is not ours to set."""
-    distribution = wanted.distribution
-    text = merged(_read(file, distribution), wanted)
-    left = flaws(read_given(name_of(file), text.encode(), distribution), distribution, address)
-    warn((f"{each.text} -> {each.remedy}" for each in left), quiet=quiet)
+    if given.url is None:
+        raise InputError("--url is missing: the address that kube-scheduler calls")
+    address = _address(given.url, distribution)
+    tls = _tls(given, distribution, namespaces)
+    wanted = make_wanted(distribution, address, tls, namespaces.ours)
+    if given.merge is None:
+        _print_file(written(wanted, own_document=given.talos_document))
+        return
+    found = _read(given.merge, distribution)
+    text = merged(found, wanted, namespaces, given.replace or ())
+    again = read_given(found.origin, text.encode(), distribution)
+    left = _checked(again, distribution, address, namespaces).flaws
+    warn((f"{each.text} -> {each.remedy}" for each in left), quiet=given.quiet)
+    _print_file(text)
+
+
+def _print_removed(found: Given, given: Options, namespaces: Namespaces) -> None:
+    """Print a configuration without our entry, and say whose are left."""
+    address = None if given.url is None else checked_url(given.url)
+    text = removed(found, address, namespaces)
+    claimed = claims(found.entries, address, namespaces)
+    left = (claim for claim in claimed if claim.owner is not Owner.OURS)
+    warn((f"{claim}. It is left" for claim in left), quiet=given.quiet)
     _print_file(text)
 
 
@@ -116,19 +142,28 @@ def _address(url: str, distribution: Distribution) -> str:
 
 
 def _lines(found: Checked) -> Iterator[str]:
-    """Write how many there are, and a line for each with its remedy below."""
+    """Write how many there are, and each with its remedy below; then whose the entries are."""
     count = len(found.flaws)
     yield f"{found.file}: {f'{count} found' if count else 'nothing is missing or wrong'}"
     for flaw in found.flaws:
         yield from paragraph("", flaw.text, output_width(), indent=0)
         yield from paragraph("  -> ", flaw.remedy, output_width())
+    told = {flaw.text for flaw in found.flaws}
+    for claim in found.entries:
+        if str(claim) in told:
+            continue
+        yield from paragraph("", str(claim), output_width(), indent=0)
+        if claim.owner is Owner.UNKNOWN and claim.url is not None:
+            yield from paragraph("  -> ", "say with --url where this service is", output_width())
 
 
 def _read(path: Path, distribution: Distribution) -> Given:
     return read_given(name_of(path), read_bytes(path, SIZE_LIMIT_BYTES), distribution)
 
 
-def _tls(given: Options, distribution: Distribution) -> dict[str, str] | None:
+def _tls(
+    given: Options, distribution: Distribution, namespaces: Namespaces
+) -> dict[str, str] | None:
     """Return tlsConfig, or none if there is no CA; only Talos takes what is in the files."""
     ca, certificate, key = given.tls_ca, given.tls_cert, given.tls_key
     if (certificate is None) != (key is None):
@@ -137,13 +172,14 @@ def _tls(given: Options, distribution: Distribution) -> dict[str, str] | None:
         if certificate is not None:
             raise InputError("--tls-cert needs --tls-ca: the CA of the service's certificate")
         return None
+    name = given.tls_server_name or f"{NAME}.{namespaces.ours}.svc"
     if distribution is not Distribution.TALOS:
-        return tls_files(ca, certificate, key, given.tls_server_name)
+        return tls_files(ca, certificate, key, name)
     return tls_contents(
         _pem(ca),
         None if certificate is None else _pem(certificate),
         None if key is None else _pem(key),
-        given.tls_server_name,
+        name,
     )
 
 

@@ -1,13 +1,15 @@
 """Changes the lines of a configuration that are ours, and no others."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
+from app.config import RESOURCE
 from app.errors import InputError
 from cli.documents import parse_yaml
 from cli.scheduler_config.given import Given, at
+from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims, leads_to
 from cli.scheduler_config.wanted import (
     ALL_NODES,
     Distribution,
@@ -98,15 +100,26 @@ class _Page:
         return text if self.given.text.endswith("\n") else text.removesuffix(self.given.newline)
 
 
-def merged(given: Given, wanted: Wanted) -> str:
+def merged(
+    given: Given, wanted: Wanted, namespaces: Namespaces, replaced: Collection[str] = ()
+) -> str:
     """Return the text with our entry: in the place of the old one, else as the last.
 
     percentageOfNodesToScore is added if it is not there. Whoever has set it keeps it.
 
+    Args:
+        given: The configuration.
+        wanted: Our entry.
+        namespaces: Where our Service and Longhorn's are.
+        replaced: Where entries that are not known to be ours lead, and may go all the same.
+
     Raises:
-        InputError: The text is written in a way that cannot be changed line by line.
+        InputError: Another entry is for the same pods, or the text is written in a way that cannot
+            be changed line by line.
     """
-    ours = given.ours(wanted.entry["urlPrefix"])
+    claimed = claims(given.entries, wanted.entry["urlPrefix"], namespaces)
+    _check_free(given, [claim for claim in claimed if not leads_to(claim.url, replaced)])
+    ours = [claim.index for claim in claimed]
     others = [entry for index, entry in enumerate(given.entries) if index not in ours]
     place = ours[0] if ours else len(others)  # those before the first of ours are others
     entries = [*others[:place], wanted.entry, *others[place:]]
@@ -120,15 +133,20 @@ def merged(given: Given, wanted: Wanted) -> str:
     return _checked(given, page.changed(edits), expected)
 
 
-def removed(given: Given, url: str | None) -> str:
+def removed(given: Given, url: str | None, namespaces: Namespaces) -> str:
     """Return the text without our entry, and without what `merged` has added to it.
 
+    Longhorn's entry stays, and everybody else's.
+
     Raises:
-        InputError: The text is written in a way that cannot be changed line by line.
+        InputError: No entry is known to be ours, and one may be; or the text is written in a way
+            that cannot be changed line by line.
     """
-    ours = given.ours(url)
+    claimed = claims(given.entries, url, namespaces)
+    ours = [claim.index for claim in claimed if claim.owner is Owner.OURS]
     found = given.field("extenders")
     if not ours or found is None:
+        _check_known(given, claimed)
         return given.text
     page, (key, value) = _page(given), found
     assert isinstance(value, yaml.SequenceNode)
@@ -144,6 +162,28 @@ def removed(given: Given, url: str | None) -> str:
             edits.append(_Edit(start, page.end(all_nodes[1])))
             del expected[ALL_NODES]
     return _checked(given, page.changed(edits), expected)
+
+
+def _check_free(given: Given, claimed: Sequence[Claim]) -> None:
+    """Refuse to add our entry beside one for the same pods: kube-scheduler would not start."""
+    others = [claim for claim in claimed if claim.owner is not Owner.OURS]
+    if not others:
+        return
+    flags = " ".join(f"--replace {claim.url}" for claim in others if claim.url is not None)
+    by_hand = any(claim.url is None for claim in others)
+    action = "remove what has no URL by hand" if by_hand else f"give {flags} to put ours there"
+    raise InputError(
+        f"{given.origin}: {'; '.join(map(str, others))}. kube-scheduler takes one extender for "
+        f"{RESOURCE}: {action}"
+    )
+
+
+def _check_known(given: Given, claimed: Sequence[Claim]) -> None:
+    """Refuse to leave an entry that may be the one to be removed."""
+    for claim in claimed:
+        if claim.owner is Owner.UNKNOWN:
+            remedy = "remove it by hand" if claim.url is None else f"give --url {claim.url}"
+            raise InputError(f"{given.origin}: {claim}. If it leads to this service, {remedy}")
 
 
 def _with_entry(page: _Page, wanted: Wanted, ours: Sequence[int]) -> Iterator[_Edit]:

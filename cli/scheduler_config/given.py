@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import yaml
 
-from app.config import RESOURCE
 from app.errors import InputError
 from cli.documents import parse_yaml
 from cli.scheduler_config.wanted import (
@@ -49,14 +48,6 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     def entries(self) -> Sequence[Mapping[str, Any]]:
         """All extenders, ours or not."""
         return self.config.get("extenders") or []
-
-    def ours(self, url: str | None) -> list[int]:
-        """Return the indices of the entries that call our service.
-
-        That is known by the resource, or by the address if it is given: an entry may have lost its
-        resource.
-        """
-        return [index for index, entry in enumerate(self.entries) if _is_ours(entry, url)]
 
     def field(self, name: str) -> tuple[yaml.ScalarNode, yaml.Node] | None:
         """Return where a field of the configuration stands: its key and its value."""
@@ -184,14 +175,6 @@ def _check(origin: str, config: Mapping[str, Any]) -> None:
                 f"{origin}: extenders[{index}] is {_type(entry)}; it must have fields such as "
                 f"urlPrefix, or be removed"
             )
-
-
-def _is_ours(entry: Mapping[str, Any], url: str | None) -> bool:
-    resources = entry.get("managedResources")
-    names = [at(each, ["name"]) for each in resources] if isinstance(resources, list) else []
-    prefix = entry.get("urlPrefix")
-    is_at_url = url is not None and isinstance(prefix, str) and prefix.rstrip("/") == url
-    return RESOURCE in names or is_at_url
 
 
 def _type(value: object) -> str:

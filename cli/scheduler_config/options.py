@@ -7,9 +7,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from app.config import NAME
 from cli.options import Output, Printed, Quiet
 from cli.scheduler_config.autoscaler import For
-from cli.scheduler_config.wanted import SERVER_NAME, Distribution
+from cli.scheduler_config.wanted import Distribution
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +22,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
         str | None,
         typer.Option(
-            "--url", metavar="URL", help="The service's address, like http://10.96.0.95:9504."
+            "--url",
+            metavar="URL",
+            help="The service's address, like http://10.96.0.95:9504. With --check and --remove it "
+            "says which entry is the service's.",
         ),
     ] = None
     merge: Annotated[
@@ -35,6 +39,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     remove: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Print this configuration without our entry."),
+    ] = None
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="With --merge: put our entry in the place of the one at this address, though it "
+            "leads to Longhorn's own extender, or is not known to be ours. May be given several "
+            "times.",
+        ),
     ] = None
     talos_document: Annotated[
         bool,
@@ -57,8 +70,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key.")] = None
     tls_server_name: Annotated[
-        str, typer.Option(metavar="NAME", help="A name in the service's certificate.")
-    ] = SERVER_NAME
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name in the service's certificate, if it is not "
+            f"{NAME}.NAMESPACE.svc with the namespace in EXTENDER_NAMESPACE.",
+        ),
+    ] = None
     for_: Annotated[
         For,
         typer.Option(
@@ -102,6 +120,7 @@ def of_no_use(given: Options) -> Iterator[str]:
         "--merge": given.merge,
         "--check": given.check,
         "--remove": given.remove,
+        "--replace": given.replace,
         "--talos-document": given.talos_document,
         "--tls-ca": given.tls_ca,
         "--tls-cert": given.tls_cert,
@@ -127,6 +146,7 @@ def contradictions(given: Options) -> Iterator[str]:
         "--merge, --check and --remove exclude each other": (
             sum(file is not None for file in (merge, check, remove)) > 1
         ),
+        "--replace is of no use without --merge": given.replace and merge is None,
         "--tls-ca, --tls-cert and --tls-key are of no use with --check or --remove": (
             (check or remove) and tls
         ),

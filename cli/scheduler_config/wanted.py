@@ -24,7 +24,6 @@ has cluster.scheduler, as older ones made it, is refused with this document besi
 """
 ALL_NODES = "percentageOfNodesToScore"
 """The field besides the extender's entry that we set."""
-SERVER_NAME = f"{NAME}.{OWN_NAMESPACE}.svc"
 SCHEDULER_NAME = "longhorn-scheduler"
 
 _WIDTH = 100
@@ -108,6 +107,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     distribution: Distribution
     entry: Mapping[str, Any]
+    namespace: str
+    """Of our service, and of the Lease of its second scheduler."""
 
     @property
     def why(self) -> Mapping[str, str]:
@@ -149,7 +150,10 @@ def check_reachable(url: str, distribution: Distribution) -> None:
 
 
 def make_wanted(
-    distribution: Distribution, url: str, tls: Mapping[str, str] | None = None
+    distribution: Distribution,
+    url: str,
+    tls: Mapping[str, str] | None = None,
+    namespace: str = OWN_NAMESPACE,
 ) -> Wanted:
     """Return what is wanted for the service at *url*.
 
@@ -180,7 +184,7 @@ def make_wanted(
         "httpTimeout": "5s",
         "managedResources": [{"name": RESOURCE, "ignoredByScheduler": True}],
     }
-    return Wanted(distribution=distribution, entry=entry)
+    return Wanted(distribution=distribution, entry=entry, namespace=namespace)
 
 
 def checked_url(url: str) -> str:
@@ -228,7 +232,7 @@ def whole(wanted: Wanted, *, own_document: bool = False) -> dict[str, Any]:
     if wanted.distribution is Distribution.SECONDARY:
         config["leaderElection"] |= {
             "resourceName": SCHEDULER_NAME,
-            "resourceNamespace": OWN_NAMESPACE,
+            "resourceNamespace": wanted.namespace,
         }
         config["profiles"] = [{"schedulerName": SCHEDULER_NAME}]
     config |= {ALL_NODES: 100, "extenders": [dict(wanted.entry)]}

@@ -12,13 +12,12 @@ import trustme
 import yaml
 
 from cli.commands import run_command
-from cli.scheduler_config import Distribution
+from cli.scheduler_config import Distribution, make_wanted
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import SCHEDULER
-from tests.scheduler_configurations import FOUND
+from tests.scheduler_configurations import FOUND, OF_LONGHORN, REPLACED
 
 PLAIN, HTTPS = "http://10.96.0.95:9504", "https://10.96.0.95:9504"
-RESOURCE = "longhorn.io/scheduler-extender"
 PRINTED = [
     *(pytest.param(each, (), id=each) for each in list(Distribution)[1:]),
     pytest.param(Distribution.KUBEADM, (), id="kubeadm", marks=pytest.mark.gate),
@@ -84,21 +83,39 @@ async def test_it_starts_with_what_is_merged_into_a_configuration_that_is_there(
     control_plane: ControlPlane, tmp_path: Path, output: Output, name: str
 ) -> None:
     distribution, found = FOUND[name]
+    replaced = REPLACED.get(name)
+    replace = () if replaced is None else ("--replace", replaced)
     file = tmp_path / "found.yaml"
     file.write_bytes(found.encode())
-    without = output.of(distribution, "--remove", str(file))
 
-    once = output.of(distribution, "--url", PLAIN, "--merge", str(file))
+    once = output.of(distribution, "--url", PLAIN, "--merge", str(file), *replace)
     file.write_bytes(once.encode())
     twice = output.of(distribution, "--url", PLAIN, "--merge", str(file))
-    removed = output.of(distribution, "--remove", str(file))
+    removed = output.of(distribution, "--url", PLAIN, "--remove", str(file))
 
     assert twice == once
-    assert removed == without
-    assert (without == found) is (RESOURCE not in found)
-    others = [each["urlPrefix"] for each in yaml.safe_load(without).get("extenders", [])]
+    assert (removed == found) is (replaced is None)
+    others = [url for url in urls_of(found) if url.rstrip("/") != replaced]
+    assert urls_of(removed) == others
     started = await urls_when_started(control_plane, once)
     assert sorted(started) == sorted([*others, PLAIN])
+
+
+@pytest.mark.gate
+async def test_it_starts_with_longhorns_entry_where_ours_is_taken_out(
+    control_plane: ControlPlane, tmp_path: Path, output: Output
+) -> None:
+    ours = yaml.safe_dump(make_wanted(Distribution.KUBEADM, PLAIN).entry, sort_keys=False)
+    both = f"{OF_LONGHORN}  - {ours.replace(chr(10), chr(10) + '    ').rstrip()}\n"
+    file = tmp_path / "both.yaml"
+    file.write_bytes(both.encode())
+
+    removed = output.of(Distribution.KUBEADM, "--url", PLAIN, "--remove", str(file))
+
+    assert removed == OF_LONGHORN
+    with pytest.raises(AssertionError, match="duplicate extender managed resource name"):
+        await urls_when_started(control_plane, both)
+    assert await urls_when_started(control_plane, removed) == urls_of(OF_LONGHORN)
 
 
 async def test_it_would_refuse_a_misspelt_field(
@@ -108,6 +125,10 @@ async def test_it_would_refuse_a_misspelt_field(
 
     with pytest.raises(AssertionError, match=r"unknown field .*nodeCacheable"):
         await urls_when_started(control_plane, text.replace("nodeCacheCapable", "nodeCacheable"))
+
+
+def urls_of(text: str) -> list[str]:
+    return [each["urlPrefix"] for each in yaml.safe_load(text).get("extenders", [])]
 
 
 async def urls_when_started(control_plane: ControlPlane, text: str) -> list[str]:

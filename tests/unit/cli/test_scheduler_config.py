@@ -10,26 +10,31 @@ import yaml
 from hypothesis import strategies as st
 
 from app.errors import InputError
+from cli import scheduler_config
 from cli.scheduler_config import (
     SIZE_LIMIT_BYTES,
     Distribution,
+    Flaw,
+    Given,
     check_reachable,
+    claims,
     make_wanted,
     merged,
     read_given,
-    removed,
     tls_contents,
     tls_files,
     written,
 )
-from cli.scheduler_config.checking import flaws
 from tests.scheduler_configurations import (
     ANOTHER_EXTENDER,
     COMMENTS,
     FOUND,
     HEAD,
     KUBEADM,
+    NAMESPACES,
     OLDER_ENTRY,
+    OLDER_URL,
+    REPLACED,
     TWO_PROFILES,
 )
 
@@ -44,7 +49,7 @@ SHIPPED = {
     Distribution.RKE2: (URL, "scheduler/rke2.yaml"),
     Distribution.TALOS: (URL, "scheduler/talos.yaml"),
     Distribution.SECONDARY: (
-        "http://longhorn-scheduler-extender.longhorn-system.svc:9504",
+        "http://longhorn-scheduler-extender.longhorn-scheduler.svc:9504",
         "secondary-scheduler/config.yaml",
     ),
 }
@@ -69,7 +74,7 @@ config:
   parallelism: 8
 """
 ADDED = {
-    **{name: found.text for name, found in FOUND.items() if found.text != OLDER_ENTRY},
+    **{name: found.text for name, found in FOUND.items() if name not in REPLACED},
     "extenders-null": EMPTY,
     "extenders-empty-list": f"{HEAD}extenders: []\n",
     "extenders-without-value": f"{HEAD}extenders:\nparallelism: 3",
@@ -107,12 +112,21 @@ EXTENDERS = (
 )
 
 
-def read(text: str, distribution: Distribution = Distribution.KUBEADM) -> Any:
+def read(text: str, distribution: Distribution = Distribution.KUBEADM) -> Given:
     return read_given("FILE", text.encode(), distribution)
 
 
 def merge(text: str) -> str:
-    return merged(read(text), WANTED)
+    return merged(read(text), WANTED, NAMESPACES, [OLDER_URL])
+
+
+def removed(given: Given, url: str | None = URL) -> str:
+    return scheduler_config.removed(given, url, NAMESPACES)
+
+
+def flaws(given: Given, distribution: Distribution, url: str | None) -> list[Flaw]:
+    claimed = claims(given.entries, url, NAMESPACES)
+    return scheduler_config.flaws(given, distribution, url, claimed)
 
 
 def entries(text: str) -> Any:
@@ -150,10 +164,11 @@ def test_nothing_is_wrong_with_what_is_printed(distribution: Distribution) -> No
 
 def test_with_a_ca_it_is_what_the_lines_for_https_make_of_it() -> None:
     tls_lines = yaml.safe_load((MANIFESTS / "scheduler/tls.yaml").read_text(encoding="utf-8"))
-    https = make_wanted(Distribution.K3S, URL.replace("http:", "https:"), tls_lines["tlsConfig"])
+    url = URL.replace("http:", "https:")
+    https = make_wanted(Distribution.K3S, url, tls_lines["tlsConfig"])
 
     assert https.entry == {**WANTED.entry, **tls_lines}
-    assert flaws(read(written(https), Distribution.K3S), Distribution.K3S, None) == []
+    assert flaws(read(written(https), Distribution.K3S), Distribution.K3S, url) == []
 
 
 def test_the_certificates_can_be_in_the_configuration() -> None:
@@ -174,11 +189,11 @@ def test_the_entry_is_added_once_and_taken_out_and_nothing_else_is_changed(found
     there = iter(once.splitlines())
     assert [line for line in lines if line not in there] == []  # all of them, in their order
     assert merge(once) == once
-    assert removed(read(once), None) == found
+    assert removed(read(once)) == found
 
 
 def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place() -> None:
-    assert removed(read(merge(OLDER_ENTRY)), None) == removed(read(OLDER_ENTRY), None)
+    assert removed(read(merge(OLDER_ENTRY))) == removed(read(OLDER_ENTRY), OLDER_URL)
 
 
 def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> None:
@@ -194,20 +209,20 @@ def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> Non
     }
     given = read(text, Distribution.TALOS)
     assert flaws(given, Distribution.TALOS, URL) == []
-    assert merged(given, wanted) == text
+    assert merged(given, wanted, NAMESPACES) == text
 
 
 @pytest.mark.parametrize("found", [TALOS, TALOS_OF_ITS_OWN], ids=["patch", "document"])
 def test_a_file_of_talos_is_merged_and_given_back(found: str) -> None:
     wanted = make_wanted(Distribution.TALOS, URL)
 
-    text = merged(read(found, Distribution.TALOS), wanted)
+    text = merged(read(found, Distribution.TALOS), wanted, NAMESPACES)
 
     again = read(text, Distribution.TALOS)
     assert again.entries == [wanted.entry]
     assert flaws(again, Distribution.TALOS, URL) == []
-    assert merged(again, wanted) == text
-    assert removed(again, None) == found
+    assert merged(again, wanted, NAMESPACES) == text
+    assert removed(again) == found
 
 
 @hypothesis.given(
@@ -233,14 +248,14 @@ def test_what_comes_before_and_after_does_not_matter(
 
     assert WANTED.entry in entries(once)
     assert merge(once) == once
-    assert removed(read(once), None) == found
+    assert removed(read(once)) == found
 
 
 def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
     text = written(make_wanted(Distribution.TALOS, URL))
     alone = re.sub(r"      leaderElection:\n.*\n", "", text)
 
-    left = removed(read(alone, Distribution.TALOS), None)
+    left = removed(read(alone, Distribution.TALOS))
 
     assert left == "cluster:\n  scheduler:\n    config:\n"
 
@@ -264,25 +279,26 @@ def test_an_entry_at_the_address_is_ours_even_without_the_resource() -> None:
     text = f"{HEAD}extenders:\n- urlPrefix: {URL}/\n- urlPrefix: http://other:80\n"
 
     assert [entry["urlPrefix"] for entry in entries(merge(text))] == [URL, "http://other:80"]
-    assert entries(removed(read(text), URL)) == [{"urlPrefix": "http://other:80"}]
+    assert entries(removed(read(text))) == [{"urlPrefix": "http://other:80"}]
     assert removed(read(text), None) == text
 
 
 def test_a_second_entry_of_ours_is_taken_out() -> None:
-    twice = f"{HEAD}extenders:\n{'- managedResources: [{name: longhorn.io/scheduler-extender}]'}\n"
-    twice += "- urlPrefix: http://other:80\n- managedResources:\n"
-    twice += "  - name: longhorn.io/scheduler-extender\n"
+    managed = "  managedResources: [{name: longhorn.io/scheduler-extender}]\n"
+    by_name = "http://longhorn-scheduler-extender.longhorn-scheduler.svc:9504"
+    twice = f"{HEAD}extenders:\n- urlPrefix: {URL}\n{managed}- urlPrefix: http://other:80\n"
+    twice += f"- urlPrefix: {by_name}\n{managed}"
 
     assert entries(merge(twice)) == [WANTED.entry, {"urlPrefix": "http://other:80"}]
-    assert entries(removed(read(twice), None)) == [{"urlPrefix": "http://other:80"}]
-    assert any("refuses a resource twice" in text for text in texts(twice))
+    assert entries(removed(read(twice))) == [{"urlPrefix": "http://other:80"}]
+    assert any("kube-scheduler refuses that twice" in text for text in texts(twice))
 
 
 @pytest.mark.parametrize("distribution", list(Distribution)[:3])
 def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribution) -> None:
     text = (MANIFESTS / SHIPPED[distribution][1]).read_text(encoding="utf-8")
 
-    assert sorted(yaml.safe_load(removed(read(text, distribution), None))) == [
+    assert sorted(yaml.safe_load(removed(read(text, distribution)))) == [
         "apiVersion",
         "clientConnection",
         "kind",
@@ -293,11 +309,11 @@ def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribu
 def test_a_share_of_nodes_of_the_user_s_stays() -> None:
     own = KUBEADM + NODES
 
-    assert removed(read(merge(own)), None) == own
+    assert removed(read(merge(own))) == own
 
 
 def test_without_our_entry_nothing_is_removed() -> None:
-    assert removed(read(ANOTHER_EXTENDER), None) == ANOTHER_EXTENDER
+    assert removed(read(ANOTHER_EXTENDER)) == ANOTHER_EXTENDER
 
 
 @pytest.mark.parametrize(
@@ -334,8 +350,13 @@ def test_without_our_entry_nothing_is_removed() -> None:
         ),
         pytest.param(
             {"urlPrefix": "http://10.43.0.95:9504"},
-            [f"extenders[0].urlPrefix is http://10.43.0.95:9504, and the service is at {URL}"],
+            ["extenders[0] (http://10.43.0.95:9504) manages longhorn.io/scheduler-extender, and"],
             id="another-address",
+        ),
+        pytest.param(
+            {"urlPrefix": "https://10.96.0.95:9504", "tlsConfig": {"caFile": "f"}},
+            [f"extenders[0].urlPrefix is https://10.96.0.95:9504, and the service is at {URL}"],
+            id="another-scheme",
         ),
         pytest.param(
             {"urlPrefix": None}, ["extenders[0].urlPrefix is not set, which is no URL"], id="no-url"

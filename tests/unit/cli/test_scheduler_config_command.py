@@ -2,12 +2,14 @@
 
 import base64
 import io
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.commands import run_command
+from tests.scheduler_configurations import LONGHORNS_URL, OF_LONGHORN
 
 URL = "http://10.96.0.95:9504"
 HTTPS = "https://10.96.0.95:9504"
@@ -45,7 +47,7 @@ def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
     both = tmp_path / "both.yaml"
     both.write_bytes(output)
 
-    assert run("--remove", str(both)) == 0
+    assert run("--remove", str(both), "--url", URL) == 0
 
     assert capfdbinary.readouterr().out == OTHER.encode()
     assert file.read_bytes() == OTHER.encode()
@@ -90,7 +92,10 @@ def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]
 def test_check_says_that_nothing_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--check", "manifests/scheduler/k3s.yaml", "--url", URL, distribution="k3s") == 0
 
-    assert capsys.readouterr().out == "manifests/scheduler/k3s.yaml: nothing is missing or wrong\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "manifests/scheduler/k3s.yaml: nothing is missing or wrong",
+        f"extenders[0] ({URL}) leads to this service: it is at the address of --url",
+    ]
 
 
 def test_files_of_certificates_are_named(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -136,6 +141,7 @@ def test_for_talos_a_document_can_be_had(capfdbinary: pytest.CaptureFixture[byte
         (["--merge", "FILE", "--remove", "FILE", "--url", URL], "exclude each other"),
         (["--check", "FILE", "--remove", "FILE"], "exclude each other"),
         (["--check", "FILE", "--tls-ca", "a"], "of no use with --check"),
+        (["--url", URL, "--replace", URL], "--replace is of no use without --merge"),
         (["--check", "absent.yaml"], "absent.yaml cannot be read: No such file or directory"),
         (["--check", "."], ". cannot be read: Is a directory"),
         (["--url", "no"], "is no address"),
@@ -165,3 +171,97 @@ def test_options_that_cannot_be_used_are_said_in_a_line(
     assert output == ""
     assert why in error
     assert error.count("\n") == 1
+
+
+def test_longhorns_entry_goes_only_if_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
+    theirs = tmp_path / "theirs.yaml"
+    theirs.write_text(OF_LONGHORN)
+
+    assert run("--check", str(theirs), "-o", "json") == 1
+    checked = json.loads(capfd.readouterr().out)
+    assert run("--remove", str(theirs)) == 0
+    left = capfd.readouterr()
+    assert run("--url", URL, "--merge", str(theirs)) == 2
+    refused = capfd.readouterr()
+    assert run("--url", URL, "--merge", str(theirs), "--replace", LONGHORNS_URL) == 0
+    replaced = capfd.readouterr()
+
+    [entry] = checked["entries"]
+    assert (entry["index"], entry["url"], entry["owner"]) == (0, LONGHORNS_URL, "longhorns")
+    [_, flaw] = checked["flaws"]  # the first is of percentageOfNodesToScore
+    assert flaw["text"].startswith(
+        f"extenders[0] ({LONGHORNS_URL}) leads to Longhorn's own extender: "
+    )
+    assert flaw["remedy"].endswith(f" --merge with --replace {LONGHORNS_URL}")
+    assert left.out == OF_LONGHORN
+    assert left.err.startswith(f"warning: extenders[0] ({LONGHORNS_URL}) leads to Longhorn's own")
+    assert refused.out == ""
+    assert refused.err.startswith(f"error: {theirs}: extenders[0] ({LONGHORNS_URL}) leads to ")
+    assert f"give --replace {LONGHORNS_URL} to put ours there" in refused.err
+    urls = [each["urlPrefix"] for each in yaml.safe_load(replaced.out)["extenders"]]
+    assert urls == [URL, "http://127.0.0.1:9251"]
+    assert replaced.err == ""
+
+
+def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_more(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shipped = "manifests/scheduler/kubeadm.yaml"
+    elsewhere = "http://10.96.0.7:9504"
+    owner = f"extenders[0] ({URL}) manages longhorn.io/scheduler-extender, and it is not known"
+
+    assert run("--check", shipped) == 0
+    checked = capfd.readouterr().out.splitlines()
+    assert run("--check", shipped, "--url", elsewhere) == 1
+    assert run("--remove", shipped) == 2
+    kept = capfd.readouterr().err
+    assert run("--merge", shipped, "--url", elsewhere) == 2
+    refused = capfd.readouterr().err
+
+    assert checked[0] == f"{shipped}: nothing is missing or wrong"
+    assert checked[1].startswith(owner)
+    assert kept.startswith(f"error: {shipped}: {owner}")
+    assert kept.endswith(f"If it leads to this service, give --url {URL}\n")
+    assert refused.startswith(f"error: {shipped}: {owner}")
+    assert refused.endswith(f": give --replace {URL} to put ours there\n")
+
+
+def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    before = tmp_path / "before.yaml"
+    assert run("--url", LONGHORNS_URL, distribution="secondary") == 0
+    before.write_bytes(capfdbinary.readouterr().out)
+
+    assert run("--url", LONGHORNS_URL, "--merge", str(before), distribution="secondary") == 0
+    assert capfdbinary.readouterr().out == before.read_bytes()
+    assert run("--url", LONGHORNS_URL, "--remove", str(before), distribution="secondary") == 0
+    assert b"extenders" not in capfdbinary.readouterr().out
+
+
+def test_what_is_removed_need_not_be_reachable(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    by_name = tmp_path / "by-name.yaml"
+    by_name.write_text(OF_LONGHORN)
+
+    assert run("--url", LONGHORNS_URL, "--remove", str(by_name)) == 0
+
+    [other] = yaml.safe_load(capfdbinary.readouterr().out)["extenders"]
+    assert other["urlPrefix"] == "http://127.0.0.1:9251"
+
+
+def test_a_certificate_has_the_name_of_the_service_in_its_namespace(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
+
+    assert run("--url", HTTPS, "--tls-ca", "/a", distribution="secondary") == 0
+
+    config = yaml.safe_load(capfdbinary.readouterr().out)
+    [entry] = config["extenders"]
+    assert entry["tlsConfig"]["serverName"] == "longhorn-scheduler-extender.extenders.svc"
+    assert config["leaderElection"]["resourceNamespace"] == "extenders"

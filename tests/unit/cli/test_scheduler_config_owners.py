@@ -1,0 +1,268 @@
+"""Whose an entry of extenders is, and what is done with it; for entries of all in any order."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import hypothesis
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from app.errors import InputError
+from cli.scheduler_config import (
+    Distribution,
+    Given,
+    Namespaces,
+    Owner,
+    claims,
+    flaws,
+    make_wanted,
+    merged,
+    read_given,
+    removed,
+)
+from tests.effort import examples
+from tests.scheduler_configurations import KUBEADM, LONGHORNS_URL, NAMESPACES
+
+URL = "http://10.96.0.95:9504"
+WANTED = make_wanted(Distribution.KUBEADM, URL)
+NAME = "longhorn-scheduler-extender"
+RESOURCE = "longhorn.io/scheduler-extender"
+MANAGED = {"managedResources": [{"name": RESOURCE, "ignoredByScheduler": True}]}
+
+
+def at(url: str, server_name: str | None = None) -> dict[str, Any]:
+    tls = {} if server_name is None else {"tlsConfig": {"serverName": server_name}}
+    return {"urlPrefix": url, "filterVerb": "filter", **tls, **MANAGED}
+
+
+OURS = [
+    pytest.param(at(URL), id="at-the-url"),
+    pytest.param(at(f"{URL}/"), id="with-a-slash"),
+    pytest.param(at("https://10.96.0.95:9504", f"{NAME}.longhorn-system.svc"), id="other-scheme"),
+    pytest.param({"urlPrefix": URL}, id="without-the-resource"),
+    pytest.param(at(f"http://{NAME}.longhorn-scheduler.svc:9504"), id="by-name"),
+    pytest.param(at("https://10.0.0.1:9504", f"{NAME}.longhorn-scheduler.svc"), id="server-name"),
+]
+LONGHORNS = [
+    pytest.param(at(LONGHORNS_URL), id="by-name"),
+    pytest.param(at(f"{LONGHORNS_URL}/v1/extender"), id="with-a-path"),
+    pytest.param(at(f"http://{NAME}.longhorn-system.svc.cluster.local.:9504"), id="whole-name"),
+    pytest.param(at(f"http://{NAME.upper()}.Longhorn-System:9504"), id="short-name-in-capitals"),
+    pytest.param(at(f"https://{NAME}.longhorn-system.svc"), id="without-a-port"),
+    pytest.param(at("https://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"), id="server-name"),
+    pytest.param({"urlPrefix": LONGHORNS_URL}, id="without-the-resource"),
+]
+UNKNOWN = [
+    pytest.param(at("http://10.96.0.7:9504"), id="another-address"),
+    pytest.param(at("http://10.96.0.95:9505"), id="another-port"),
+    pytest.param(at(f"http://{NAME}.elsewhere.svc:9504"), id="another-namespace"),
+    pytest.param(at(f"http://{NAME}:9504"), id="no-namespace"),
+    pytest.param(at(f"http://{NAME}.longhorn-system.example.org:9504"), id="no-service"),
+    pytest.param(at("http://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"), id="name-unchecked"),
+]
+WITHOUT_URL = [
+    pytest.param(MANAGED, id="no-url"),
+    pytest.param({"urlPrefix": "", **MANAGED}, id="empty"),
+    pytest.param({"urlPrefix": 5, **MANAGED}, id="a-number"),
+]
+NOBODYS = [
+    pytest.param({"urlPrefix": "http://127.0.0.1:9251"}, id="another"),
+    pytest.param(
+        {"urlPrefix": "http://x:1", "managedResources": [{"name": "topolvm.io/capacity"}, None]},
+        id="another-resource",
+    ),
+    pytest.param({"urlPrefix": "http://x:1", "managedResources": RESOURCE}, id="no-list"),
+    pytest.param({"urlPrefix": "https://x:1", "tlsConfig": {"serverName": 5}}, id="odd-tls"),
+    pytest.param({}, id="empty"),
+]
+
+
+def owners(*entries: dict[str, Any], url: str | None = URL) -> list[Owner]:
+    return [claim.owner for claim in claims(entries, url, NAMESPACES)]
+
+
+@pytest.mark.parametrize("entry", OURS)
+def test_what_leads_to_this_service_is_ours(entry: dict[str, Any]) -> None:
+    assert owners(entry) == [Owner.OURS]
+
+
+@pytest.mark.parametrize("entry", LONGHORNS)
+def test_what_leads_to_the_service_in_longhorns_namespace_is_longhorns(
+    entry: dict[str, Any],
+) -> None:
+    assert owners(entry) == [Owner.LONGHORNS]
+
+
+@pytest.mark.parametrize("entry", [*UNKNOWN, *WITHOUT_URL])
+def test_the_resource_alone_says_nothing(entry: dict[str, Any]) -> None:
+    assert owners(entry) == [Owner.UNKNOWN]
+
+
+@pytest.mark.parametrize("entry", NOBODYS)
+def test_what_leads_elsewhere_and_has_another_resource_is_of_neither(
+    entry: dict[str, Any],
+) -> None:
+    assert owners(entry) == []
+
+
+def test_without_a_url_an_address_is_not_known_to_be_ours() -> None:
+    assert owners(at(URL), url=None) == [Owner.UNKNOWN]
+    assert owners({"urlPrefix": URL}, url=None) == []
+
+
+def test_the_url_says_that_this_service_still_stands_in_longhorns_namespace() -> None:
+    assert owners(at(LONGHORNS_URL), url=LONGHORNS_URL) == [Owner.OURS]
+
+
+def test_in_one_namespace_the_name_says_nothing() -> None:
+    shared = Namespaces(ours="longhorn-system", longhorns="longhorn-system")
+
+    [claim] = claims([at(LONGHORNS_URL)], None, shared)
+
+    assert claim.owner is Owner.UNKNOWN
+    assert "where both have that name" in claim.reason
+
+
+@pytest.mark.parametrize(
+    ("one", "another"),
+    [
+        ("http://[fd00::1]:9504", "http://[FD00:0::0:1]:9504/"),
+        ("http://Extender.example:9504", "http://extender.example.:9504"),
+        ("https://x", "https://x:443"),
+        ("http://x:80", "http://x"),
+    ],
+)
+def test_one_address_can_be_written_in_several_ways(one: str, another: str) -> None:
+    assert owners(at(one), url=another) == [Owner.OURS]
+
+
+@hypothesis.given(st.text() | st.sampled_from(["http://[::1", "http://x:99999", "//", "\x00"]))
+def test_no_text_is_taken_for_anybodys(text: str) -> None:
+    assert owners(at(text), at(f"http://{text}:9504"), url=None) == [Owner.UNKNOWN] * 2
+
+
+class Piece(NamedTuple):
+    """An entry as it is written, with what stands above and below it, and whose it is."""
+
+    text: str
+    owner: Owner | None
+    url: str
+
+
+def pieces(params: list[Any], owner: Owner | None) -> list[Piece]:
+    """Write each entry in three ways."""
+    return [
+        Piece(write(param.values[0]), owner, param.values[0].get("urlPrefix", ""))
+        for param in params
+        for write in WAYS
+    ]
+
+
+def in_a_block(entry: dict[str, Any]) -> str:
+    lines = yaml.safe_dump([entry], sort_keys=False).splitlines()
+    return "".join(f"  {line}\n" for line in lines)
+
+
+def in_braces(entry: dict[str, Any]) -> str:
+    return f"  - {yaml.safe_dump(entry, default_flow_style=True, width=10**6)}"
+
+
+def commented(entry: dict[str, Any]) -> str:
+    first, rest = in_a_block(entry).split("\n", 1)
+    return f"{first}   # Grüße\n{rest}"
+
+
+WAYS: list[Callable[[dict[str, Any]], str]] = [in_a_block, in_braces, commented]
+PIECES = [
+    *pieces(OURS, Owner.OURS),
+    *pieces(LONGHORNS, Owner.LONGHORNS),
+    *pieces(UNKNOWN, Owner.UNKNOWN),
+    *pieces(NOBODYS[:-1], None),
+]
+CONFIGURATIONS = st.lists(st.sampled_from(PIECES), max_size=5)
+
+
+def text_of(written: list[Piece]) -> str:
+    return f"{KUBEADM}extenders:\n{''.join(piece.text for piece in written)}"
+
+
+def without(written: list[Piece], *owners: Owner) -> str:
+    """Return the text without the entries of these; no field without an entry."""
+    left = [piece for piece in written if piece.owner not in owners]
+    return text_of(left) if left or not written else KUBEADM
+
+
+def read(text: str) -> Given:
+    return read_given("FILE", text.encode(), Distribution.KUBEADM)
+
+
+def managing(text: str) -> int:
+    entries = read(text).entries
+    resources = [each.get("managedResources") for each in entries]
+    return sum(RESOURCE in str(each) for each in resources if isinstance(each, list))
+
+
+@hypothesis.settings(max_examples=examples(300))
+@hypothesis.given(CONFIGURATIONS)
+def test_a_merge_keeps_what_is_not_known_to_be_ours_or_is_refused(written: list[Piece]) -> None:
+    others = [piece for piece in written if piece.owner in (Owner.LONGHORNS, Owner.UNKNOWN)]
+    found = read(text_of(written))
+
+    if others:
+        with pytest.raises(InputError) as error:
+            merged(found, WANTED, NAMESPACES)
+        assert all(f" --replace {piece.url}" in str(error.value) for piece in others)
+    else:
+        text = merged(found, WANTED, NAMESPACES)
+        assert removed(read(text), URL, NAMESPACES) == without(written, Owner.OURS)
+
+
+@hypothesis.settings(max_examples=examples(300))
+@hypothesis.given(CONFIGURATIONS)
+def test_what_is_merged_is_right_and_only_what_may_go_is_gone(written: list[Piece]) -> None:
+    named = [piece.url for piece in written if piece.owner is not None]
+
+    text = merged(read(text_of(written)), WANTED, NAMESPACES, named)
+
+    given = read(text)
+    claimed = claims(given.entries, URL, NAMESPACES)
+    assert [claim.owner for claim in claimed] == [Owner.OURS]
+    assert flaws(given, Distribution.KUBEADM, URL, claimed) == []
+    assert managing(text) == 1
+    assert merged(given, WANTED, NAMESPACES) == text
+    assert removed(given, URL, NAMESPACES) == without(written, *Owner)
+
+
+@hypothesis.settings(max_examples=examples(300))
+@hypothesis.given(CONFIGURATIONS)
+def test_ours_alone_is_removed(written: list[Piece]) -> None:
+    found = {piece.owner for piece in written}
+    given = read(text_of(written))
+
+    if Owner.UNKNOWN in found and Owner.OURS not in found:
+        with pytest.raises(InputError, match="If it leads to this service, give --url "):
+            removed(given, URL, NAMESPACES)
+    else:
+        assert removed(given, URL, NAMESPACES) == without(written, Owner.OURS)
+
+
+@pytest.mark.parametrize("entry", WITHOUT_URL)
+def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> None:
+    given = read(f"{KUBEADM}extenders:\n{in_a_block(entry)}")
+
+    with pytest.raises(InputError, match="remove what has no URL by hand"):
+        merged(given, WANTED, NAMESPACES, [""])
+    with pytest.raises(InputError, match="If it leads to this service, remove it by hand"):
+        removed(given, URL, NAMESPACES)
+
+
+def test_two_that_manage_the_resource_are_found() -> None:
+    given = read(text_of([PIECES[0], *pieces(LONGHORNS[:1], Owner.LONGHORNS)[:1]]))
+    claimed = claims(given.entries, URL, NAMESPACES)
+
+    texts = [flaw.text for flaw in flaws(given, Distribution.KUBEADM, URL, claimed)]
+
+    assert any(
+        text.startswith(f"extenders[0], extenders[1] all manage {RESOURCE}") for text in texts
+    )
