@@ -21,6 +21,7 @@ from longhorn.candidates import (
     search,
     wants_replica_on_node,
 )
+from longhorn.clones import Place, may_be_rebuilt
 from longhorn.disk_schedule import decide_schedule, found_on_disk
 from longhorn.disks import (
     DiskKind,
@@ -80,7 +81,7 @@ from longhorn.grants import (
 from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
 from longhorn.growth import NO_GROWTH, Growth, expanded_bytes, takes_growth
 from longhorn.hosts import Hosts, disk_reason
-from longhorn.needs import Engine, Need, Place, Selector, all_match, need_of, split_tags, tags_match
+from longhorn.needs import Engine, Need, Selector, all_match, need_of, split_tags, tags_match
 from longhorn.nodes import (
     CORDONED,
     NodeRefusal,
@@ -149,10 +150,10 @@ __all__ = [
     "disk_space", "drain_may_end", "due_replicas", "expanded_bytes", "find_candidates",
     "found_on_disk", "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room",
     "has_tags", "images_on", "is_down", "is_on", "is_placed", "is_potentially_reusable",
-    "is_schedulable", "is_serving", "is_usable", "limit_bytes", "may_share_node", "may_share_zone",
-    "meets_topology", "minimal_available_bytes", "mismatch", "named_volume", "need_of",
-    "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica", "node_space",
-    "own_extender", "owners_of", "parse_bool", "parse_int", "parts", "read_settings",
+    "is_schedulable", "is_serving", "is_usable", "limit_bytes", "may_be_rebuilt", "may_share_node",
+    "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch", "named_volume",
+    "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica",
+    "node_space", "own_extender", "owners_of", "parse_bool", "parse_int", "parts", "read_settings",
     "rebuilds_offline", "refusal_of", "refused_owners", "reusable", "runs", "search",
     "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back",
     "takes_growth", "takes_replicas", "told_bytes", "tracked_need", "unowned", "usage_of",

@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 
 from longhorn.balance import level_of, most_even, together
+from longhorn.clones import lacks_source
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
@@ -79,13 +80,16 @@ def find_candidates(
     """Find the disks that may take *replica*, which is not placed yet.
 
     Args:
-        replica: The replica to place; of it, only hardNodeAffinity and the name matter.
+        replica: The replica to place; of it, only its name, its hardNodeAffinity and what it shares
+            data with matter.
         replicas: The volume's replicas, and of a linked clone those of the volume that it shares
             data with. *replica* itself and other volumes' are passed over.
         now: Decides whether a degraded volume still waits for its failed replica.
     """
     settings, image = cluster.settings, cluster.backing_images.get(volume.backing_image or "")
-    need = need_of(volume, image, replicas)
+    if lacks_source(replica, volume, replicas):
+        return _nowhere(Reason.CLIENT_OPERATION_FAILED)
+    need = need_of(volume, image, replicas, replica)
     spaces = _considered(cluster.spaces.values(), need, replica.hard_node_affinity)
     if isinstance(spaces, Reason):
         return _nowhere(spaces)

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from longhorn.records import BackingImage, DiskId, NodeName, TopologyTerm, Volume, VolumeName
+from longhorn.clones import Place, places_of
+from longhorn.records import BackingImage, TopologyTerm, Volume
 from longhorn.replicas import Replica
 
-Place = tuple[NodeName, DiskId]
-"""A disk, by its node and its UUID."""
 Selector = tuple[str, ...]
 
 
@@ -42,12 +41,19 @@ class Need(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return Engine(self.disk_type == "block", self.engine_image)
 
 
-def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Replica] = ()) -> Need:
-    """Say what a new replica of *volume* asks for, or a shard.
+def need_of(
+    volume: Volume,
+    image: BackingImage | None,
+    replicas: Iterable[Replica] = (),
+    placing: Replica | None = None,
+) -> Need:
+    """Say what a replica of *volume* asks for that is to be placed, or a shard.
 
     Args:
-        replicas: Of a linked clone, those of the volume that it shares data with; others are passed
-            over.
+        volume: The volume.
+        image: Its backing image.
+        replicas: Of a linked clone, its own and those of the volume that it shares data with.
+        placing: The replica, if it matters which one it is (`places_of`).
     """
     images = (image,) if image else ()
     return Need(
@@ -58,7 +64,7 @@ def need_of(volume: Volume, image: BackingImage | None, replicas: Iterable[Repli
         disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
         topology=volume.topology,
         engine_image="" if volume.is_v2 else volume.current_image or volume.engine_image,
-        places=None if volume.linked_to is None else _places(volume.linked_to, replicas),
+        places=places_of(volume, replicas, placing),
     )
 
 
@@ -85,19 +91,3 @@ def split_tags(text: str) -> Selector:
     Source: longhorn-manager csi/util.go getVolumeOptions.
     """
     return tuple(text.split(","))
-
-
-def _places(name: VolumeName, replicas: Iterable[Replica]) -> frozenset[Place]:
-    """Return the disks that hold a replica of a volume that can be shared.
-
-    Source: longhorn-manager scheduler/replica_scheduler.go buildLinkedCloneSrcNodeDiskMap.
-    """
-    return frozenset(
-        (replica.node, replica.disk)
-        for replica in replicas
-        if replica.volume == name
-        and replica.node is not None
-        and replica.disk is not None
-        and replica.healthy_once
-        and not (replica.failed or replica.evicting)
-    )

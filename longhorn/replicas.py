@@ -32,6 +32,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stopped: bool = False
     """It is to be stopped, and is."""
     rebuild_retries: int
+    source: ReplicaName | None = None
+    """Of a linked clone: the replica that it shares data with, once that is settled."""
 
     @property
     def named_place(self) -> tuple[NodeName | None, DiskId | None]:

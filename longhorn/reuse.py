@@ -7,6 +7,7 @@ RequireNewReplica and IsPotentiallyReusableReplica.
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
+from longhorn.clones import may_be_rebuilt
 from longhorn.disks import DiskSpace, mismatch
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
@@ -65,7 +66,8 @@ def reusable(
     Longhorn takes the first. No room is asked for: they still occupy it.
 
     Args:
-        replicas: Replicas, also of other volumes.
+        replicas: Replicas, also of other volumes: of a linked clone, those that it shares data
+            with belong to one.
         settings: Longhorn's settings; with an unreadable one nothing is reused.
     """
     if settings.unreadable is not None or (volume.is_v2 and not settings.fast_rebuild_v2):
@@ -73,8 +75,9 @@ def reusable(
     if volume.backing_image is not None and backing_image is None:
         return ()
     need = need_of(volume, None if volume.backing_image is None else backing_image)
+    replicas = tuple(replicas)
     own = [r for r in replicas if r.volume == volume.name and r.active]
-    failed = [replica for replica in own if is_potentially_reusable(replica)]
+    failed = [r for r in own if is_potentially_reusable(r) and may_be_rebuilt(r, replicas)]
     hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeSpace]()
     for space in nodes:
         name = space.node.name

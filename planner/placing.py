@@ -52,7 +52,8 @@ class Placing:
         """Return the disk for a replica that is not placed, or Longhorn's reasons for none.
 
         Args:
-            replica: The replica; of it, only hardNodeAffinity and the name matter.
+            replica: The replica; of it, only its name, its hardNodeAffinity and what it shares data
+                with matter.
             volume: Its volume.
             view: The cluster.
             utc: Decides whether a degraded volume still waits for its failed replica.
@@ -71,7 +72,7 @@ class Placing:
     ) -> Candidates:
         now = utc or volume.degraded_at or _EPOCH
         if volume.backing_image is None and replica.hard_node_affinity is None:
-            hosts = self._hosts_for(need_of(volume, None, replicas), view)
+            hosts = self._hosts_for(need_of(volume, None, replicas, replica), view)
             if hosts.each and view.settings.unreadable is None:
                 waited = volume.degraded and wait_is_over(volume, view.settings, now)
                 return search(replica, volume, replicas, hosts, replaces_failed=bool(waited))

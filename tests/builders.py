@@ -212,6 +212,7 @@ def replica(
     healthy_once: bool = True,
     started: bool = False,
     rebuild_retries: int = 0,
+    source: str | None = None,
 ) -> Replica:
     """Build a healthy, stopped replica of a volume, on a disk given by its name."""
     return Replica(
@@ -228,6 +229,7 @@ def replica(
         healthy_once=healthy_once,
         started=started,
         rebuild_retries=rebuild_retries,
+        source=ReplicaName(source) if source else None,
     )
 
 

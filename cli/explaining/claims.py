@@ -8,7 +8,7 @@ from msgspec import structs
 
 from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError, class_name
 from extender.demand.existing import Worth, existing_by_node
-from extender.demand.requests import WantedVolume, resolve_for_scheduled
+from extender.demand.requests import WantedVolume, resolve_for_scheduled, source_replicas
 from longhorn import BackingImage, Replica, Selector, Volume, VolumeName, split_tags
 
 _WORTHS = {
@@ -213,7 +213,10 @@ def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
     others = [each for each in siblings if each is not replica and each.healthy_once]
     # Whether a volume was ever written is seen from all its replicas.
     found = existing_by_node(
-        [replica, *(structs.replace(o, node=None) for o in others)], wanted.need, view
+        [replica, *(structs.replace(o, node=None) for o in others)],
+        wanted.need,
+        view,
+        shared=source_replicas(wanted.volume, view),
     )
     if replica.node in found:
         state = _WORTHS[found[replica.node].worth]

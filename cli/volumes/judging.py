@@ -34,6 +34,7 @@ from longhorn import (
     Volume,
     choices,
     find_candidates,
+    is_usable,
     may_share_node,
     may_share_zone,
     new_replica,
@@ -65,7 +66,7 @@ class Sought(msgspec.Struct, frozen=True, kw_only=True):
 def seek(
     volume: Volume, view: ClusterView, utc: Moment | None, *, only: NodeName | None, waits: bool
 ) -> Sought | None:
-    """Look for a place for one more replica of a volume, None if Longhorn places none.
+    """Look for a place for the next replica of a volume, None if Longhorn places none.
 
     Args:
         volume: The volume.
@@ -74,7 +75,12 @@ def seek(
         only: The only node that it may go to, if there is one.
         waits: Whether a failed replica is waited for first: then it is as when that is over.
     """
-    need = need_in(volume, view)
+    own = view.replicas.get(volume.name, ())
+    replica = next(
+        (r for r in own if is_usable(r) and r.node is None and r.hard_node_affinity == only),
+        new_replica(volume, ReplicaName(""), only),
+    )
+    need = need_in(volume, view, replica)
     if need is None:
         return None
     settings = view.settings
@@ -82,8 +88,7 @@ def seek(
     if waits and volume.degraded_at is not None:
         over = volume.degraded_at + timedelta(seconds=settings.replenishment_wait_seconds)
         now = max(now, over)
-    replica = new_replica(volume, ReplicaName(""), only)
-    replicas = (*view.replicas.get(volume.name, ()), *source_replicas(volume, view))
+    replicas = (*own, *source_replicas(volume, view))
     candidates = find_candidates(replica, volume, replicas, view, now)
     return Sought(
         volume=volume,

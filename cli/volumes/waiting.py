@@ -5,7 +5,7 @@ from datetime import UTC, timedelta
 
 import msgspec
 
-from extender import ClusterView
+from extender import ClusterView, source_replicas
 from longhorn import (
     MOST_REPLICAS,
     NOTHING_DUE,
@@ -116,7 +116,7 @@ def _due(
 ) -> Waiting:
     settings = view.settings
     back = reusable(
-        replicas,
+        (*replicas, *source_replicas(volume, view)),
         volume,
         view.spaces.values(),
         settings,

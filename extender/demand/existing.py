@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import msgspec
 
-from extender.demand.requests import PodRequest
+from extender.demand.requests import PodRequest, WantedVolume, source_replicas
 from extender.view import ClusterView
 from longhorn import (
     DiskName,
@@ -15,6 +15,7 @@ from longhorn import (
     Replica,
     VolumeName,
     is_potentially_reusable,
+    may_be_rebuilt,
     takes_back,
 )
 
@@ -42,19 +43,32 @@ Existing = Mapping[VolumeName, Mapping[NodeName, ExistingReplica]]
 
 def existing_of(request: PodRequest, view: ClusterView) -> Existing:
     """Look up the replicas that exist of the request's volumes."""
-    return {
-        volume.name: existing_by_node(view.replicas.get(volume.name, ()), volume.need, view)
-        for volume in request.volumes
-    }
+    return {each.name: existing_for(each, view) for each in request.volumes}
+
+
+def existing_for(wanted: WantedVolume, view: ClusterView) -> Mapping[NodeName, ExistingReplica]:
+    """Look up those of one volume."""
+    replicas, shared = view.replicas.get(wanted.name, ()), source_replicas(wanted.volume, view)
+    return existing_by_node(replicas, wanted.need, view, shared=shared)
 
 
 def existing_by_node(
-    replicas: Sequence[Replica], need: Need, view: ClusterView
+    replicas: Sequence[Replica],
+    need: Need,
+    view: ClusterView,
+    *,
+    shared: Sequence[Replica] = (),
 ) -> dict[NodeName, ExistingReplica]:
     """Return the best replica on each node that holds one, given all replicas of one volume.
 
     Replicas that are worth nothing are left out: unplaced, deleting, failed for good, the
     inactive duplicates of a migration, and those on a node or disk that is not ready.
+
+    Args:
+        replicas: Of the volume.
+        need: What a new one would need.
+        view: The cluster.
+        shared: Of a linked clone, the replicas of the volume that it shares data with.
     """
     is_new_volume = not any(replica.healthy_once for replica in replicas)
     existing: dict[NodeName, ExistingReplica] = {}
@@ -63,7 +77,10 @@ def existing_by_node(
         if replica.node is None or disk is None or replica.deleting or not replica.active:
             continue
         if replica.failed:
-            worth = Worth.ROOM if _is_reusable(replica, disk, need, view) else None
+            is_reusable = _is_reusable(replica, disk, need, view) and may_be_rebuilt(
+                replica, shared
+            )
+            worth = Worth.ROOM if is_reusable else None
         else:
             worth = _worth_of(replica, is_new_volume=is_new_volume)
         if worth and (replica.node not in existing or existing[replica.node].worth < worth):

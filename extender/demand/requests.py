@@ -92,7 +92,7 @@ def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
             volume, image = found
             if volume.needs_local_replica:
                 _check_replicas(volume, view)
-            need = need_of(volume, image, source_replicas(volume, view))
+            need = need_of(volume, image, sharing_replicas(volume, view))
             wanted[volume.name] = WantedVolume(volume=volume, need=need)
     return PodRequest(
         pod=pod,
@@ -142,6 +142,13 @@ def new_volume(
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
     """Return the replicas of the volume that a linked clone shares data with."""
     return () if volume.linked_to is None else view.replicas.get(volume.linked_to, ())
+
+
+def sharing_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
+    """Return the same and its own; none for any other volume."""
+    if volume.linked_to is None:
+        return ()
+    return *view.replicas.get(volume.name, ()), *source_replicas(volume, view)
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from extender.demand.existing import Worth, existing_by_node
+from extender.demand.existing import Worth, existing_for
 from extender.demand.requests import PodRequest, WantedVolume
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -81,7 +81,7 @@ def _volume(wanted: WantedVolume, view: ClusterView) -> _Volume | None:
     volume = wanted.volume
     if volume.shared or volume.standby or volume.sharded or not volume.size_bytes:
         return None
-    existing = existing_by_node(view.replicas.get(volume.name, ()), wanted.need, view)
+    existing = existing_for(wanted, view)
     if not existing:
         return None
     count = max(1, volume.wanted_replicas)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from extender.demand.items import item_of
-from extender.demand.requests import WantedVolume
+from extender.demand.requests import WantedVolume, source_replicas
 from extender.demand.topology import at
 from extender.holds.hold import Hold, State
 from extender.holds.shown import charged
@@ -163,7 +163,8 @@ def _is_given_up(
     there = dict.fromkeys(r.node for r in replicas if r.failed and r.node)
     spaces = [view.spaces[name] for name in there if name in view.spaces]
     image = view.backing_images.get(volume.backing_image or "")
-    return not reusable(replicas, volume, spaces, view.settings, backing_image=image)
+    known = (*replicas, *source_replicas(volume, view))
+    return not reusable(known, volume, spaces, view.settings, backing_image=image)
 
 
 def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:

@@ -198,7 +198,7 @@ class Bound:
             waits = volume.node is None and volume.locality is Locality.STRICT_LOCAL
             if waits and not self._gathering.holds_of(volume.name):
                 return None
-            return self._shown(volume, str(replica.name), space)
+            return self._shown(volume, str(replica.name), space, replica)
         unknown = _stand_in(replica.volume, replica.size_bytes)  # unreadable, or not heard of yet
         everywhere = frozenset(self.view.disk_kinds.values())  # its selectors are not known
         return Upcoming(
@@ -208,8 +208,10 @@ class Bound:
             certainty=Certainty.SHOWN,
         )
 
-    def _shown(self, volume: Volume, name: str, space: NodeSpace) -> Upcoming | None:
-        need = need_in(volume, self.view)
+    def _shown(
+        self, volume: Volume, name: str, space: NodeSpace, replica: Replica | None = None
+    ) -> Upcoming | None:
+        need = need_in(volume, self.view, replica)
         if need is None or not suits(demand_of([(name, need)], self.view), space.node):
             return None
         return Upcoming(

@@ -3,18 +3,24 @@
 from collections.abc import Iterable, Sequence
 
 from extender.demand.items import Demand
-from extender.demand.requests import WantedVolume, source_replicas
+from extender.demand.requests import WantedVolume, sharing_replicas
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Load, Upcoming
 from extender.view import ClusterView
-from longhorn import Need, Volume, need_of
+from longhorn import Need, Replica, Volume, need_of
 from packing import Bin, Infeasible, Item, Kind, is_stranded, pack
 
 _PLENTY_BYTES = 2**63
 
 
-def need_in(volume: Volume, view: ClusterView) -> Need | None:
-    """Say what a new replica of a volume needs, None if Longhorn places none."""
+def need_in(volume: Volume, view: ClusterView, placing: Replica | None = None) -> Need | None:
+    """Say what a replica of a volume needs that is to be placed, None if Longhorn places none.
+
+    Args:
+        volume: The volume.
+        view: The cluster.
+        placing: The replica, if it matters which one it is.
+    """
     if volume.deleting:
         return None
     image = None
@@ -22,7 +28,7 @@ def need_in(volume: Volume, view: ClusterView) -> Need | None:
         image = view.backing_images.get(volume.backing_image)
         if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
             return None
-    return need_of(volume, image, source_replicas(volume, view))
+    return need_of(volume, image, sharing_replicas(volume, view), placing)
 
 
 def need_now(wanted: WantedVolume, view: ClusterView) -> Need:

@@ -207,7 +207,8 @@ def _variables(
     model: cp_model.CpModel, missing: Missing, spaces: Sequence[NodeSpace], settings: Settings
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
     """Make a number for each disk that the local replica may go to, and for all others' disks."""
-    volume, need = missing.volume, need_of(missing.volume, None, missing.shared)
+    volume, replicas = missing.volume, (*missing.replicas, *missing.shared)
+    need = need_of(volume, None, replicas)
     hosts = [space for space in spaces if refusal_of(space.node) is None]
     counted = [r for r in missing.replicas if not r.failed or is_potentially_reusable(r)]
     takers = {space.node.name: space for space in hosts}

@@ -139,7 +139,8 @@ class Truth:
 
     def want_of(self, volume: longhorn.Volume) -> Want:
         """Say what a volume needs on the node of its pod."""
-        replicas = self.known().replicas.get(volume.linked_to or "", ())
+        found = self.known().replicas
+        replicas = (*found.get(volume.name, ()), *found.get(volume.linked_to or "", ()))
         places = longhorn.need_of(volume, None, replicas).places
         return Want(
             volume=volume.name,

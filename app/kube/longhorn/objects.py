@@ -122,6 +122,7 @@ class ReplicaSpec(KubeStruct, frozen=True):
     active: bool | None = None
     eviction_requested: bool | None = None
     rebuild_retry_count: Integer | None = None
+    linked_clone_src_replica_name: Text = None
     desire_state: Text = None
 
 

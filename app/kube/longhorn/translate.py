@@ -202,6 +202,7 @@ def replica_record(replica: objects.Replica) -> Replica:
         started=bool(status.started),
         stopped=spec.desire_state == status.current_state == "stopped",
         rebuild_retries=spec.rebuild_retry_count or 0,
+        source=ReplicaName(name) if (name := spec.linked_clone_src_replica_name) else None,
     )
 
 

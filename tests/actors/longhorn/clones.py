@@ -51,12 +51,12 @@ def refusal(volume: Object, source: Object | None) -> str:
 
 
 def shared_replica(
-    disk: str, source: str, replicas: Collection[Object], taken: Counter[str]
+    place: tuple[str, str], source: str, replicas: Collection[Object], taken: Counter[str]
 ) -> str:
-    """Name the replica of *source* that one of its clone on *disk* shares data with.
+    """Name the replica of *source* that one of its clone at *place* shares data with.
 
     Args:
-        disk: The UUID of the disk.
+        place: The node, and the UUID of the disk.
         source: The name of the volume.
         replicas: Those of all volumes.
         taken: How many share each.
@@ -64,7 +64,10 @@ def shared_replica(
     there = (
         each["metadata"]["name"]
         for each in of_volume(source, replicas)
-        if each["spec"]["diskID"] == disk and each["spec"]["healthyAt"]
+        if (each["spec"]["nodeID"], each["spec"]["diskID"]) == place
+        and each["spec"]["healthyAt"]
+        and not (each["spec"].get("failedAt") or each["spec"].get("evictionRequested"))
+        and not each["metadata"].get("deletionTimestamp")
     )
     return min(there, key=lambda name: (taken[name], name), default="")
 

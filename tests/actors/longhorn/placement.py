@@ -76,14 +76,14 @@ class Placement:
         if not chosen:
             return candidates.errors or (NO_REASON,)
         changes = assignment(self._cluster.random.choice(chosen), nodes)
-        if source := shares_with(volume):
-            shared = shared_replica(
-                changes["spec"]["diskID"],
+        source, placed = shares_with(volume), changes["spec"]
+        if source and not replica["spec"].get("linkedCloneSrcReplicaName"):
+            placed["linkedCloneSrcReplicaName"] = shared_replica(
+                (placed["nodeID"], placed["diskID"]),
                 source,
                 self._cluster.replicas.objects.values(),
                 self._cluster.sharing.taken,
             )
-            changes["spec"]["linkedCloneSrcReplicaName"] = shared
         if not self._stale:
             self._promised[name] = merged(replica, changes)
         return changes

@@ -73,6 +73,32 @@ async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it
 
 
 @VIRTUAL_TIME
+async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alone() -> None:
+    world = with_block_disks()
+    async with running(world):
+        await world.provision("data", gib=10, **V2)
+        await attach(world, "data")
+        await world.provision("copy", gib=10, **{**CLONE, "numberOfReplicas": "1"})
+        await world.until(lambda: len(disks(world, "copy")) == 1, within=5)
+        [clone] = world.replicas("copy")
+        place = {key: clone["spec"][key] for key in ("nodeID", "diskID")}
+        source = clone["spec"]["linkedCloneSrcReplicaName"]
+        node = kinds.Key(NAMESPACE, place["nodeID"])
+
+        await world.api.patch(kinds.LONGHORN_NODES, node, {"spec": {"allowScheduling": False}})
+        refused = {"spec": dict.fromkeys(place, "")}
+        await world.api.patch(
+            kinds.REPLICAS, kinds.Key(NAMESPACE, clone["metadata"]["name"]), refused
+        )
+        await world.hold(lambda: world.places("copy") == [""], seconds=35)
+        await world.api.patch(kinds.LONGHORN_NODES, node, {"spec": {"allowScheduling": True}})
+        await world.until(lambda: world.places("copy") != [""], within=35)
+
+        [again] = world.replicas("copy")
+        assert again["spec"] == {**again["spec"], **place, "linkedCloneSrcReplicaName": source}
+
+
+@VIRTUAL_TIME
 async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone() -> None:
     world = with_block_disks()
     async with running(world):

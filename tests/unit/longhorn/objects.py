@@ -156,9 +156,15 @@ def search(
     settings: Settings | None = None,
     not_starting: Collection[str] = (),
     backing_image: BackingImage | None = None,
+    sharing: str = "",
 ) -> Candidates:
-    """Find the candidates for a new replica of a volume; it does not start on some nodes."""
-    new = replica(name="vol-r-new", hardNodeAffinity=pinned_to)
+    """Find the candidates for a new replica of a volume; it does not start on some nodes.
+
+    Args:
+        sharing: The replica that it shares data with, if that is settled.
+    """
+    how: dict[str, Any] = {"hardNodeAffinity": pinned_to, "linkedCloneSrcReplicaName": sharing}
+    new = replica(name="vol-r-new", **how)
     settings = settings or Settings()
     spaces = [
         msgspec.structs.replace(

@@ -224,6 +224,24 @@ def test_what_a_volume_is_made_from(
 
 
 @pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"linkedCloneSrcReplicaName": "other-r-1"}, "other-r-1", id="settled"),
+        pytest.param({"linkedCloneSrcReplicaName": ""}, None, id="not-yet"),
+        pytest.param({"linkedCloneSrcReplicaName": None}, None, id="null"),
+        pytest.param({}, None, id="old-longhorn"),
+    ],
+)
+def test_what_a_replica_of_a_linked_clone_shares_with(
+    spec: dict[str, str], expected: str | None
+) -> None:
+    found = read(document("Replica", "r", spec=spec))
+
+    assert isinstance(found, Replica)
+    assert found.source == expected
+
+
+@pytest.mark.parametrize(
     ("labels", "is_frozen"),
     [
         ({"longhorn.io/legacy-linked-clone": "true"}, True),

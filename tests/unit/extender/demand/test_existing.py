@@ -206,3 +206,28 @@ def test_failed_replica_keeps_its_room_where_longhorn_would_rebuild_it(
     existing = existing_by_node([replica(failed=True)], need, view).get(NodeName("node-1"))
 
     assert (existing.worth if existing else None) is expected
+
+
+@pytest.mark.parametrize(
+    ("shared", "is_used_again"),
+    [
+        pytest.param(replica("source-r-1", of="source"), True, id="beside-what-it-shares-with"),
+        pytest.param(replica("source-r-1", of="source", failed=True), False, id="failed"),
+        pytest.param(replica("source-r-1", of="source", healthy_once=False), False, id="no-data"),
+        pytest.param(replica("source-r-1", of="source", disk="disk-2"), False, id="other-disk"),
+        pytest.param(replica("source-r-2", of="source"), False, id="gone"),
+    ],
+)
+def test_a_failed_replica_of_a_linked_clone_comes_back_beside_what_it_shares_with(
+    shared: Replica, *, is_used_again: bool
+) -> None:
+    clone = volume("clone", size_bytes=90 * GIB, linked_to="source")
+    replicas = [
+        shared,
+        replica("clone-r-1", of="clone", failed=True, source="source-r-1"),
+        replica("clone-r-2", of="clone", on="node-2"),
+    ]
+    scheduled = disk(scheduled_bytes=90 * GIB), disk("disk-2", scheduled_bytes=90 * GIB)
+    answer = ask(view_of(node("node-1", *scheduled), *replicas, *bound(clone)), "clone")
+
+    assert bool(answer.accepted) is is_used_again

@@ -116,6 +116,15 @@ def test_replicas_of_a_linked_clone_come_beside_what_it_shares() -> None:
     assert nowhere == {"clone": 1}
 
 
+def test_a_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with() -> None:
+    shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
+    waits = replica("clone-r-1", of="clone", on="", healthy_once=False, source="source-r-node-4")
+
+    found, nowhere = forecast(*FOUR, *shared, waits, remote("clone", 1, linked_to="source"))
+
+    assert (found, nowhere) == ({"clone": ["node-4"]}, {})
+
+
 def test_two_are_moved_to_make_room() -> None:
     """Each of them finds another node, and it is no use to move one alone."""
     nodes = sized("large", 100), sized("small", 45), sized("smaller", 40)

@@ -93,6 +93,19 @@ def test_a_linked_clone_does_not_get_another_disk_of_the_node() -> None:
     assert not ask(view, "clone").accepted
 
 
+@pytest.mark.parametrize(("shares_with", "accepted"), [("source-r-1", False), (None, True)])
+def test_a_replica_of_a_linked_clone_waits_for_the_disk_that_is_settled(
+    shares_with: str | None, *, accepted: bool
+) -> None:
+    full = disk("disk-1", maximum_bytes=30 * GIB)
+    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
+    shared = [replica(f"source-r-{n}", of="source", disk=f"disk-{n}") for n in (1, 2)]
+    waits = replica("clone-r-1", of="clone", on="", healthy_once=False, source=shares_with)
+    view = view_of(node("node-1", full, disk("disk-2")), *shared, waits, *bound(clone))
+
+    assert bool(ask(view, "clone").accepted) is accepted
+
+
 def test_pending_replicas_are_packed_along() -> None:
     view = view_of(node(), *bound(volume(size_bytes=60 * GIB)), volume("other"), pending())
     request = resolve(pod(), view)
