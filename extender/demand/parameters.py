@@ -184,16 +184,20 @@ def _one_of(
 
 
 def _topology(storage_class: StorageClass) -> str:
-    """Read whether replicas keep to one zone or region; strict-local volumes never do."""
+    """Read whether replicas keep to one zone or region; strict-local volumes never do.
+
+    Source: longhorn-manager csi/controller_server.go checkVolumeTopologyParameters, which looks at
+    strict-local volumes, too.
+    """
     value = _one_of(storage_class, "volumeTopology", "", ("", "any", "zonal", "regional"))
-    if storage_class.parameters.get("dataLocality") == "strict-local":
-        return "any"
     if value == "zonal" and _is_soft(storage_class, "replicaZoneSoftAntiAffinity") is False:
         raise bad_parameter(
             storage_class,
             "replicaZoneSoftAntiAffinity",
             "all replicas of a zonal volume share their zone; use enabled or ignored",
         )
+    if storage_class.parameters.get("dataLocality") == "strict-local":
+        return "any"
     return value or "any"
 
 

@@ -100,9 +100,10 @@ def test_what_longhorn_would_refuse(topology: str, keys: str, text: str) -> None
         rejected(topology, setting("csi-allowed-topology-keys", keys))
 
 
-def test_a_zonal_volume_cannot_be_kept_off_its_own_zone() -> None:
+@pytest.mark.parametrize("locality", ["disabled", "best-effort", "strict-local"])
+def test_a_zonal_volume_cannot_be_kept_off_its_own_zone(locality: str) -> None:
     with pytest.raises(UnresolvableClaimError, match="replicaZoneSoftAntiAffinity"):
-        rejected("zonal", replicaZoneSoftAntiAffinity="disabled")
+        rejected("zonal", dataLocality=locality, replicaZoneSoftAntiAffinity="disabled")
 
 
 def test_without_candidates_there_is_no_answer_to_put_together() -> None:
