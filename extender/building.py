@@ -28,6 +28,7 @@ from longhorn import (
     DiskSchedule,
     EngineImage,
     InstanceManager,
+    InstanceManagerUpgrade,
     Node,
     NodeName,
     Replica,
@@ -154,6 +155,7 @@ class ViewBuilder:
             by_running=self._derived.by_running,
             replicas=self._derived.replicas,
             due=self._derived.due,
+            paused=self._known.paused.keys(),
             spaces=self._derived.spaces,
             disk_kinds=self._derived.kinds,
             settings=settings,
@@ -202,6 +204,9 @@ class ViewBuilder:
                 self._note_readability(*self._unread.note(record))
             case InstanceManager():
                 self._at_once.add_node(record.node)
+            case InstanceManagerUpgrade():
+                for volume in sorted(record.detaching):
+                    self._at_once.add_volume(volume)
             case CsiNode() | EngineOptOut():
                 self._at_once.add_node(record.name)
 

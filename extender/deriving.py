@@ -136,7 +136,7 @@ class Derived:
         volume, replicas = self._known.all(Volume).get(name), self._shown_replicas(name)
         due, image = NOTHING_DUE, None
         if volume is not None and settings.unreadable is None:
-            due = due_replicas(volume, replicas, settings)
+            due = due_replicas(volume, replicas, settings, paused=self._known.paused.keys())
         if volume is not None and not volume.deleting and volume.backing_image is not None:
             image = self._known.all(BackingImage).get(volume.backing_image)
         is_other = put(self.replicas, name, replicas or None)

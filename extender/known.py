@@ -11,6 +11,7 @@ from longhorn import (
     DiskSchedule,
     EngineImage,
     InstanceManager,
+    InstanceManagerUpgrade,
     Node,
     NodeName,
     Replica,
@@ -19,13 +20,15 @@ from longhorn import (
     Unreadable,
     Volume,
     VolumeName,
+    paused_by,
 )
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
 Record = (
     BackingImage | Claim | CsiNode | DiskSchedule | EngineImage | EngineOptOut | InstanceManager
-    | Node | PersistentVolume | Replica | Setting | Shard | StorageClass | Unreadable | Volume
+    | InstanceManagerUpgrade | Node | PersistentVolume | Replica | Setting | Shard | StorageClass
+    | Unreadable | Volume
 )  # fmt: skip
 """What decisions rest on."""
 
@@ -66,6 +69,7 @@ class Known:
         replicas_on: Those on each disk of a node; with None for the disk, those bound to the node
             and not placed yet.
         schedules_on: Those that name each node, whether or not it has such a disk.
+        paused: By volumes that get no new replica while a live upgrade is under way.
         broken_of: Replicas of each volume that cannot be read.
         broken_kinds: What cannot be read of each kind.
         broken_on: What cannot be read and belongs to each node.
@@ -77,6 +81,7 @@ class Known:
         self.replicas_on = Index[tuple[NodeName, DiskId | None], Replica](_place_of)
         self.schedules_on = Index[NodeName, DiskSchedule](lambda schedule: (schedule.node,))
         self.managers_on = Index[NodeName, InstanceManager](lambda manager: (manager.node,))
+        self.paused = Index[VolumeName, InstanceManagerUpgrade](paused_by)
         self.volumes_from = Index[str, Volume](lambda volume: _if_any(volume.backing_image))
         self.clones_of = Index[VolumeName, Volume](lambda volume: _if_any(volume.linked_to))
         self.broken_of = Index[VolumeName, Unreadable](lambda broken: _if_any(broken.volume))
@@ -91,6 +96,7 @@ class Known:
             Shard: (self.replicas_of, self.replicas_on),
             DiskSchedule: (self.schedules_on,),
             InstanceManager: (self.managers_on,),
+            InstanceManagerUpgrade: (self.paused,),
             Volume: (self.volumes_from, self.clones_of),
             Unreadable: (self.broken_of, self.broken_on, self.broken_kinds),
             Node: (self.with_node_tag, self.with_disk_tag),

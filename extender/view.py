@@ -87,6 +87,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Mapping[VolumeName, Sequence[Replica]]
     due: Mapping[VolumeName, Due]
     """Volumes of which Longhorn is about to place replicas, as its objects show, and which."""
+    paused: Collection[VolumeName]
+    """Those of which some replicas are detached by plan, so that it makes none."""
     spaces: Mapping[NodeName, NodeSpace]
     by_running: Index[Running, NodeSpace]
     """The same by what runs there: whether volumes can be attached follows from that alone."""

@@ -7,14 +7,15 @@ getReplenishReplicasCount, ReconcileEngineReplicaState and EvictReplicas.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from longhorn.records import Locality, NodeName, Volume
+from longhorn.records import Locality, NodeName, Volume, VolumeName
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, may_wait
 from longhorn.settings import Settings, parse_bool, value_for_engine
+from longhorn.upgrades import is_paused
 
 MOST_REPLICAS = 20
 """Longhorn's webhook refuses a volume that wants more."""
@@ -67,15 +68,21 @@ def waits_for_attach(volume: Volume, settings: Settings) -> bool:
 
 
 def due_replicas(
-    volume: Volume, replicas: Sequence[Replica], settings: Settings, *, attaching: bool = False
+    volume: Volume,
+    replicas: Sequence[Replica],
+    settings: Settings,
+    *,
+    attaching: bool = False,
+    paused: Collection[VolumeName] = (),
 ) -> Due:
     """Say which replicas of *volume* Longhorn is about to place.
 
     - A volume that was never written to gets all that it lacks at once: when it is created, or
       when it is to be attached if its locality wants a replica on the pod's node.
     - One with data gets one after another while it is attached, or is to be. None is due while
-      another one is being rebuilt, or while it migrates. While a failed one may come back, one is
-      due that waits. That of a strict-local volume stays on its node.
+      another one is being rebuilt, while it migrates, or while some are detached by plan. While a
+      failed one may come back, one is due that waits. That of a strict-local volume stays on its
+      node.
     - One that is attached, healthy and without a replica on its node gets one more there, if it
       is of locality best-effort.
     - Shards are placed when their volume is created. If there are none at all, they are not known
@@ -84,6 +91,7 @@ def due_replicas(
     Args:
         attaching: Whether a pod is about to attach it, though the volume does not show that yet.
             Then the replica on the pod's node is among those that are due.
+        paused: Volumes of which replicas are detached by plan (`longhorn.upgrades`).
     """
     if volume.sharded and not volume.deleting:
         is_known = volume.is_estimate or bool(replicas)
@@ -107,7 +115,7 @@ def due_replicas(
     floating = sum(r.node is None and r.hard_node_affinity is None for r in usable)
     if floating:
         return Due(anywhere=floating)
-    if not settings.rebuild_limit or _is_busy(replicas):
+    if not settings.rebuild_limit or _is_busy(replicas) or is_paused(volume, paused):
         return NOTHING_DUE
     if _is_replaced(volume, replicas, usable, wanted, attaching=attaching):
         if volume.locality is Locality.STRICT_LOCAL:

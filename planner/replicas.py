@@ -130,7 +130,7 @@ class Replicas:
         replicas = view.replicas.get(volume.name, ())
         # One that is detached is attached by Longhorn so that it can be moved.
         moves = any(each.evicting and not each.failed for each in replicas)
-        return due_replicas(volume, replicas, view.settings, attaching=moves)
+        return due_replicas(volume, replicas, view.settings, attaching=moves, paused=view.paused)
 
     def _pending(self, volume: Volume) -> Replica | None:
         """Return a replica of a volume that exists, may be placed, and is not."""

@@ -567,6 +567,24 @@ def instance_manager_document(
     )
 
 
+def upgrade_document(
+    state: str,
+    *,
+    detaching: Iterable[str] = ("vol",),
+    moving: Iterable[str] = (),
+    name: str = "node-1-upgrade",
+) -> dict[str, Any]:
+    """Build the live upgrade of a node: what does without replicas there, and whose engine goes."""
+    replicas = {each: [{"name": f"{each}-r-1", "address": "10.0.0.1:20000"}] for each in detaching}
+    engines = {each: {"originalNodeID": "node-1", "temporaryNodeID": "node-2"} for each in moving}
+    return document(
+        "InstanceManagerUpgrade",
+        name,
+        spec={"nodeID": "node-1", "targetImage": "manager:2"},
+        status={"state": state, "engines": engines, "plannedDetachedReplicas": replicas},
+    )
+
+
 def core_document(kind: str, name: str = "it", **fields: Any) -> dict[str, Any]:
     """Build an object of Kubernetes' core group as it stands in JSON."""
     metadata = {"name": name, "namespace": "default"} | fields.pop("metadata", {})

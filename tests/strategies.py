@@ -21,6 +21,7 @@ from longhorn import (
     Entry,
     EntryState,
     InstanceManager,
+    InstanceManagerUpgrade,
     Locality,
     Node,
     NodeName,
@@ -286,6 +287,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "DiskSchedule": ("uuid-disk-0", "uuid-disk-1"),
     "EngineImage": ("ei-0", "ei-1"),
     "InstanceManager": ("manager-0", "manager-1", "manager-2", "manager-3"),
+    "InstanceManagerUpgrade": ("upgrade-0", "upgrade-1"),
     "CSINode": ("node-1", "node-2", "node-3"),
     "PersistentVolumeClaim": ("default/vol-0", "default/vol-1", "default/new"),
     "PersistentVolume": ("pv-vol-0", "pv-vol-1"),
@@ -451,6 +453,18 @@ def _instance_managers(name: str) -> st.SearchStrategy[InstanceManager]:
     )
 
 
+def _upgrades(name: str) -> st.SearchStrategy[InstanceManagerUpgrade]:
+    volumes = st.frozensets(st.sampled_from([VolumeName("vol-0"), VolumeName("vol-1")]))
+    states = ["pending", "relocating-engines", "waiting-for-source-im", "completed"]
+    return st.builds(
+        InstanceManagerUpgrade,
+        name=st.just(name),
+        state=st.sampled_from(states),
+        moving=volumes,
+        detaching=volumes,
+    )
+
+
 def _csi_nodes(name: str) -> st.SearchStrategy[CsiNode]:
     return st.builds(CsiNode, name=st.just(NodeName(name)), has_longhorn=mostly)
 
@@ -475,6 +489,7 @@ _RECORDS_OF: Mapping[str, Callable[[str], st.SearchStrategy[AnyRecord]]] = {
     "DiskSchedule": disk_schedules,
     "EngineImage": _engine_images,
     "InstanceManager": _instance_managers,
+    "InstanceManagerUpgrade": _upgrades,
     "CSINode": _csi_nodes,
     "PersistentVolumeClaim": _claims,
     "PersistentVolume": _persistent_volumes,

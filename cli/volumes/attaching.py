@@ -90,7 +90,7 @@ def _on_node(volume: Volume, claim: ClaimKey, node: NodeName, view: ClusterView)
     if volume.told is not None and volume.told.robustness == "faulted":
         return "faulted", "the volume is faulted"
     replicas = view.replicas.get(volume.name, ())
-    due = due_replicas(volume, replicas, view.settings, attaching=True)
+    due = due_replicas(volume, replicas, view.settings, attaching=True, paused=view.paused)
     coming = due.anywhere + (due.on_node is not None)
     needed = needed_to_start(volume, replicas, view.settings, due=coming)
     if needed:

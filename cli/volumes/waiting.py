@@ -17,6 +17,7 @@ from longhorn import (
     Replica,
     Volume,
     has_data,
+    is_paused,
     is_placed,
     is_potentially_reusable,
     is_serving,
@@ -158,6 +159,8 @@ def _not_due(
         return _while_detached(volume, replicas, view, pod_node)
     if not view.settings.rebuild_limit:
         return Waiting(code="rebuilding_off", text="Longhorn is told to rebuild nothing")
+    if is_paused(volume, view.paused):
+        return Waiting(code="upgrading", text="first the live upgrade of a node goes on")
     if any(not each.active for each in replicas):
         return Waiting(code="migrating", text="first the migration or upgrade ends")
     if any(is_placed(each) and not (each.healthy_once or each.failed) for each in replicas):

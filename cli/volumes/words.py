@@ -95,6 +95,12 @@ WAITS: Mapping[str, Remedy] = {
         "The volume migrates, or its engine is being upgraded. Longhorn makes no replica until "
         "that is done.",
     ),
+    "upgrading": Remedy(
+        "",
+        "Nothing. If it stays: see the InstanceManagerUpgrades in Longhorn.",
+        "A live upgrade of data engine v2 is under way: the volume does without its replicas on "
+        "one node, and Longhorn makes none until these are back.",
+    ),
     "rebuilding_off": Remedy(
         "",
         "Set it to 1 or more.",

@@ -85,7 +85,9 @@ def is_shown(wanted: WantedVolume, view: ClusterView, nodes: Collection[NodeName
     replicas = view.replicas.get(wanted.name, ())
     if wanted.volume.is_estimate and wanted.volume.sharded and not replicas:
         return False  # its shards are yet to be made, or cannot be read
-    coming = due_replicas(volume or wanted.volume, replicas, view.settings, attaching=True)
+    coming = due_replicas(
+        volume or wanted.volume, replicas, view.settings, attaching=True, paused=view.paused
+    )
     if volume is None or _is_leaving(volume, nodes):
         return coming == NOTHING_DUE  # what is due of a volume that is not known does not count
     return coming == view.due.get(wanted.name, NOTHING_DUE)

@@ -78,7 +78,7 @@ def once_attached(
     replicas = view.replicas.get(volume.name, ())
     if replicas or not volume.sharded:  # until it has shards, all of them are to come
         volume = view.volumes.get(volume.name, volume)
-    due = due_replicas(volume, replicas, view.settings, attaching=True)
+    due = due_replicas(volume, replicas, view.settings, attaching=True, paused=view.paused)
     count = 0 if due.waits else due.anywhere
     if has_local and waits_for_attach(volume, view.settings):
         count = max(0, count - 1)

@@ -28,6 +28,7 @@ _LONGHORN_KINDS = {
     "engineimages": "EngineImage",
     "instancemanagers": "InstanceManager",
     "shards": "Shard",
+    "instancemanagerupgrades": "InstanceManagerUpgrade",
     "volumeattachments": "VolumeAttachment",
 }
 LONGHORN_PATHS = [f"/apis/{_GROUP}/{_VERSION}/{plural}" for plural in _LONGHORN_KINDS]

@@ -104,6 +104,7 @@ RESOURCES = (
     _longhorn("engineimages", "EngineImage"),
     _longhorn("instancemanagers", "InstanceManager"),
     _longhorn("shards", "Shard"),
+    _longhorn("instancemanagerupgrades", "InstanceManagerUpgrade"),
 )
 DISK_SCHEDULES = structs.replace(
     _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True

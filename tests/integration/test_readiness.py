@@ -33,6 +33,7 @@ KINDS = (
     "engineimages.longhorn.io",
     "instancemanagers.longhorn.io",
     "shards.longhorn.io",
+    "instancemanagerupgrades.longhorn.io",
     "nodes",
     "configmaps",
 )

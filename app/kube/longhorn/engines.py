@@ -1,9 +1,11 @@
 """What runs on nodes besides Longhorn's manager: as it is in JSON, and the records of it."""
 
+from typing import Any
+
 import msgspec
 
 from app.kube.objects import KubeStruct, Metadata, Text
-from longhorn import EngineImage, InstanceManager, NodeName
+from longhorn import EngineImage, InstanceManager, InstanceManagerUpgrade, NodeName, VolumeName
 
 _DEPLOYED = frozenset({"deployed", "deploying"})
 _AIO = "aio"
@@ -42,6 +44,17 @@ class InstanceManagerObject(KubeStruct, frozen=True):
     status: InstanceManagerStatus | None = None
 
 
+class UpgradeStatus(KubeStruct, frozen=True):
+    state: Text = None
+    engines: dict[str, Any] | None = None
+    planned_detached_replicas: dict[str, list[Any] | None] | None = None
+
+
+class UpgradeObject(KubeStruct, frozen=True):
+    metadata: Metadata
+    status: UpgradeStatus | None = None
+
+
 def engine_image_record(image: EngineImageObject) -> EngineImage:
     """Translate an EngineImage.
 
@@ -67,4 +80,16 @@ def instance_manager_record(manager: InstanceManagerObject) -> InstanceManager:
         image=spec.image or "",
         is_running=spec.type == _AIO and status.current_state == "running",
         deleting=bool(manager.metadata.deletion_timestamp),
+    )
+
+
+def upgrade_record(upgrade: UpgradeObject) -> InstanceManagerUpgrade:
+    """Translate an InstanceManagerUpgrade."""
+    status = upgrade.status or UpgradeStatus()
+    detaching = status.planned_detached_replicas or {}
+    return InstanceManagerUpgrade(
+        name=upgrade.metadata.name,
+        state=status.state or "",
+        moving=frozenset(map(VolumeName, status.engines or ())),
+        detaching=frozenset(VolumeName(name) for name, there in detaching.items() if there),
     )

@@ -10,6 +10,7 @@ from longhorn import (
     DiskSchedule,
     EngineImage,
     InstanceManager,
+    InstanceManagerUpgrade,
     Node,
     Replica,
     Setting,
@@ -77,6 +78,14 @@ SHARDS = _longhorn(
     is_optional=True,
     is_advisory=True,
 )
+UPGRADES = _longhorn(
+    "instancemanagerupgrades",
+    engines.UpgradeObject,
+    InstanceManagerUpgrade,
+    engines.upgrade_record,
+    is_optional=True,
+    is_advisory=True,
+)
 LONGHORN_RESOURCES = (
     NODES,
     VOLUMES,
@@ -87,5 +96,6 @@ LONGHORN_RESOURCES = (
     ENGINE_IMAGES,
     INSTANCE_MANAGERS,
     SHARDS,
+    UPGRADES,
 )
 """Read in Longhorn's namespace."""

@@ -23,6 +23,7 @@ from tests.actors.longhorn.runners import (
     instance_manager,
 )
 from tests.actors.longhorn.schedules import DiskSchedules
+from tests.actors.longhorn.upgrades import upgrade
 
 __all__ = [
     "DRIVER",
@@ -47,4 +48,5 @@ __all__ = [
     "overcommitted",
     "setting",
     "storage_class",
+    "upgrade",
 ]

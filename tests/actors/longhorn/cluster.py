@@ -50,6 +50,7 @@ class Cluster:
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
         self.instance_managers = Informer(api, kinds.INSTANCE_MANAGERS, namespace)
         self.engine_images = Informer(api, kinds.ENGINE_IMAGES, namespace)
+        self.upgrades = Informer(api, kinds.UPGRADES, namespace)
         self.sharing = Sharing(self.replicas)
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
@@ -81,6 +82,7 @@ class Cluster:
             self.storage_classes,
             self.instance_managers,
             self.engine_images,
+            self.upgrades,
             self.csi_nodes,
             *([self.disk_schedules] if self.disk_schedules else []),
             *([self.shards] if self.shards else []),

@@ -161,6 +161,8 @@ def _surplus(volume: Volume, replicas: Sequence[Replica]) -> Sequence[str]:
     Source: controller/volume_controller.go cleanupExtraHealthyReplicas,
     getPreferredReplicaCandidatesForDeletion, filterOutLinkedCloneSrcReplicas.
     """
+    if volume.is_paused:
+        return ()
     given_up = [each for each in replicas if each.is_given_up]
     staying = [each for each in replicas if each.is_healthy and not each.is_evicting]
     evicting = [each for each in replicas if each.is_evicting]
@@ -198,7 +200,7 @@ def _missing(
     volume: Volume, replicas: Sequence[Replica], failed: Collection[str]
 ) -> Sequence[Step]:
     """Create what is missing: at first all at once, later one after the other."""
-    if volume.is_legacy_clone and any(each.has_data for each in replicas):
+    if volume.is_paused or (volume.is_legacy_clone and any(each.has_data for each in replicas)):
         return ()
     attached = volume.state == "attached"
     regular = [

@@ -68,6 +68,8 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it gets no other replicas than those that it has."""
     is_sharded: bool = False
     """Whether it has shards in place of replicas."""
+    is_paused: bool = False
+    """Whether some of its replicas are detached by plan: none is made or removed."""
 
     @property
     def waits_for_node(self) -> bool:

@@ -12,6 +12,8 @@ import asyncio
 from functools import partial
 from typing import NamedTuple, NoReturn
 
+import msgspec
+
 from tests.actors.api import REPLICAS, VOLUMES, Kind, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn import changes, lifecycle
@@ -30,6 +32,7 @@ from tests.actors.longhorn.rooms import Rooms
 from tests.actors.longhorn.schedules import Asker, changed_names
 from tests.actors.longhorn.settings import ALLOW_DEGRADED, is_on
 from tests.actors.longhorn.shards import is_sharded, is_whole
+from tests.actors.longhorn.upgrades import is_paused
 from tests.actors.longhorn.views import View, Views
 
 WORKERS = 5
@@ -72,6 +75,7 @@ class Volumes:
             if self._cluster.shards is not None:
                 self._cluster.shards.handlers.append(self._on_shard)
             self._cluster.nodes.handlers.append(self._on_node)
+            self._cluster.upgrades.handlers.append(self._on_upgrade)
             for volume in [*self._cluster.volumes.objects.values()]:
                 self._on_volume(None, volume)
         raise AssertionError("controllers do not end")
@@ -106,6 +110,12 @@ class Volumes:
             each["spec"]["volumeName"] for each in replicas if not each["spec"]["nodeID"]
         ):
             self._add(name)
+
+    def _on_upgrade(self, old: Object | None, new: Object | None) -> None:
+        for each in (old, new):
+            status = (each.get("status") if each else None) or {}
+            for name in status.get("plannedDetachedReplicas") or ():
+                self._add(name)
 
     def _on_schedule(self, node: str, old: Object | None, new: Object | None) -> None:
         """Look at a manager's volumes again whose requests or room it now knows to be changed."""
@@ -175,7 +185,10 @@ class Volumes:
         nodes = self._cluster.nodes.objects.items()
         zones = {key.name: node["status"].get("zone", "") for key, node in nodes}
         for _ in range(_MOST_STEPS):
-            volume = read_volume(draft.volume)
+            volume = msgspec.structs.replace(
+                read_volume(draft.volume),
+                is_paused=is_paused(draft.volume, self._cluster.upgrades.objects.values()),
+            )
             shared = self._cluster.sharing.taken
             replicas = [
                 read_replica(each, zones, draft.room_of(each), shared) for each in draft.replicas

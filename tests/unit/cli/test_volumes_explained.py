@@ -16,7 +16,7 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.schema import schema
 from cli.volumes.command import explain_volume
-from tests.builders import GIB, core_document, document, node_document, read
+from tests.builders import GIB, core_document, document, node_document, read, upgrade_document
 from tests.unit.cli.situations import has_all, storage_class
 from tests.unit.cli.volumes import (
     claim,
@@ -195,6 +195,9 @@ def test_a_detached_volume_is_repaired_when_attached_or_offline(
         ([replica("2", "b", healthyAt="")], {"numberOfReplicas": 3}, "one_at_a_time"),
         ([setting("concurrent-replica-rebuild-per-node-limit", "0")], {}, "rebuilding_off"),
         ([replica("2", "a", active=False)], {}, "migrating"),
+        ([upgrade_document("waiting-for-source-im")], {"dataEngine": "v2"}, "upgrading"),
+        ([upgrade_document("waiting-for-healthy-volumes")], {"dataEngine": "v2"}, "due"),
+        ([upgrade_document("waiting-for-source-im")], {}, "due"),
     ],
 )
 def test_what_is_missing_waits_for_what_is_under_way(

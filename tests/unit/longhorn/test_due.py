@@ -1,6 +1,6 @@
 """Which replicas Longhorn is about to place: a row for each rule of its volume controller."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from longhorn import (
     Replica,
     Shard,
     Volume,
+    VolumeName,
     due_replicas,
     read_settings,
 )
@@ -66,9 +67,10 @@ def due(
     values: Mapping[str, str] | None = None,
     *,
     attaching: bool = False,
+    paused: Collection[str] = (),
 ) -> Due:
-    settings = read_settings(values or {})
-    return due_replicas(of, replicas, settings, attaching=attaching)
+    settings, names = read_settings(values or {}), [VolumeName(each) for each in paused]
+    return due_replicas(of, replicas, settings, attaching=attaching, paused=names)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +244,37 @@ def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expect
 def test_a_degraded_volume(replicas: list[Replica], expected: Due) -> None:
     assert due(attached(degraded=True), replicas) == expected
     assert due(attached(degraded=True), [*reversed(replicas)]) == expected
+
+
+V2: dict[str, Any] = {"disk_type": "block"}
+
+
+@pytest.mark.parametrize(
+    ("of", "replicas", "expected"),
+    [
+        pytest.param(attached(degraded=True, **V2), on(HERE), NOTHING, id="none-is-replaced"),
+        pytest.param(
+            attached(degraded=True, **V2),
+            [*on(HERE), *on("c", failed=True)],
+            NOTHING,
+            id="or-later",
+        ),
+        pytest.param(attached(**V2), on("b", "c", "d"), NOTHING, id="none-beside-the-pod"),
+        pytest.param(
+            attached(**V2), [*on(HERE, "b"), *on("c", evicting=True)], NOTHING, id="none-moves"
+        ),
+        pytest.param(
+            attached(degraded=True, **V2), [*on(HERE), *new("")], anywhere(1), id="but-it-is-placed"
+        ),
+        pytest.param(attached(degraded=True), on(HERE), anywhere(1), id="v1-is-not-upgraded-so"),
+        pytest.param(disabled(**V2), (), anywhere(3), id="not-attached"),
+    ],
+)
+def test_while_replicas_are_detached_by_plan(
+    of: Volume, replicas: Sequence[Replica], expected: Due
+) -> None:
+    assert due(of, replicas, paused=[of.name]) == expected
+    assert due(of, replicas, paused=["other"]) == due(of, replicas)
 
 
 def test_what_is_never_rebuilt_in_place_is_not_waited_for() -> None:

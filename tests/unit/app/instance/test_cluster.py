@@ -44,6 +44,7 @@ ADVISORY = [
     "engineimages.longhorn.io",
     "instancemanagers.longhorn.io",
     "shards.longhorn.io",
+    "instancemanagerupgrades.longhorn.io",
     "nodes",
 ]
 """Those that decisions do without."""

@@ -102,6 +102,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
             for key in view.by_running.keys()  # noqa: SIM118 (of an index)
         },
         "due": dict(view.due),
+        "paused": set(view.paused),
         "settings": view.settings,
         "setting_values": dict(view.setting_values),
         "node_tags": set(view.node_tags),

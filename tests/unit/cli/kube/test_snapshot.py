@@ -23,6 +23,7 @@ from longhorn import (
     DiskSchedule,
     EngineImage,
     InstanceManager,
+    InstanceManagerUpgrade,
     Node,
     Replica,
     Setting,
@@ -202,7 +203,8 @@ async def test_what_plans_rest_on_is_read_for_them() -> None:
     wishes = found.of(Pod)["default/db-0"].wishes
     assert wishes is not None
     assert wishes.requests == {"cpu": 1000}
-    others = {DiskSchedule, CsiNode, EngineImage, InstanceManager, Shard}  # there are none
+    runners = {CsiNode, EngineImage, InstanceManager, InstanceManagerUpgrade}
+    others = {DiskSchedule, Shard, *runners}  # there are none
     read = {type(each) for each in found.records()} | others
     assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == read
 
