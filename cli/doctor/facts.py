@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -69,6 +70,14 @@ class ClassSeen(msgspec.Struct, frozen=True, kw_only=True):
     binding_mode: str = "Immediate"
 
 
+class VolumeSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A Longhorn Volume."""
+
+    name: str
+    watched: Mapping[str, Any] = {}
+    """The fields of its spec that may ask for something that is not judged."""
+
+
 class AutoscalerSeen(msgspec.Struct, frozen=True, kw_only=True):
     """A pod of cluster-autoscaler."""
 
@@ -93,6 +102,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Longhorn's kinds that it needs, and whether they are served."""
     longhorn_nodes: Sequence[Known] | Unread
     longhorn_settings: Sequence[Known] | Unread
+    volumes: Sequence[Known] | Unread
+    """As `VolumeSeen`."""
     disk_schedules: Sequence[Known] | Unread | None
     """None if the API server does not serve the kind, which Longhorn may do without."""
     rights: Mapping[Right, bool] | Unread

@@ -8,7 +8,8 @@ import msgspec
 from app.config import PREFIX
 from app.kube import objects as kube
 from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
-from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen
+from cli.doctor.coming import is_watched
+from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen, VolumeSeen
 
 
 class Version(KubeStruct, frozen=True):
@@ -35,6 +36,11 @@ class Class(StorageClass, frozen=True, rename="camel"):
 
 class Classes(KubeStruct, frozen=True):
     items: list[Class] | None = None
+
+
+class Volume(KubeStruct, frozen=True):
+    metadata: Metadata
+    spec: dict[str, Any] | None = None
 
 
 class ClientConfig(KubeStruct, frozen=True):
@@ -192,6 +198,12 @@ def instance_seen(pod: Pod) -> InstanceSeen:
             if variable.name.startswith(PREFIX) and variable.value is not None
         },
     )
+
+
+def volume_seen(volume: Volume) -> VolumeSeen:
+    """Keep of a Longhorn Volume what is watched for."""
+    watched = {name: value for name, value in (volume.spec or {}).items() if is_watched(name)}
+    return VolumeSeen(name=volume.metadata.name, watched=watched)
 
 
 def autoscaler_seen(pod: Pod) -> AutoscalerSeen:

@@ -94,6 +94,12 @@ class Problem(Enum):
         "see why Longhorn made none: until there is one the disk counts by its Node and the "
         "Replicas, and Longhorn may place nothing there",
     )
+    FEATURE_NOT_JUDGED = (
+        Check.LONGHORN,
+        Severity.WARNING,
+        "see whether a newer version of the extender judges it; until then keep such pods to nodes "
+        "of your choice (nodeSelector), or do without (docs/nodes.md#what-is-not-known)",
+    )
     RIGHT_MISSING = (
         Check.RIGHTS,
         Severity.ERROR,

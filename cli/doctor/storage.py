@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.kube.mirror import Known
+from cli.doctor.coming import coming
 from cli.doctor.facts import ClassSeen, Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unknown, unread
@@ -44,6 +45,7 @@ def longhorn(facts: Facts) -> Iterator[Finding]:
             yield Problem.OBJECT_UNREADABLE.found(
                 f"{record.kind} {record.name} cannot be read: {record.why}"
             )
+    yield from coming(facts)
     if isinstance(nodes, Unread):
         return  # the reason is the one for which its kind is not known
     if not nodes:

@@ -18,6 +18,7 @@ from cli.doctor.findings import findings
 from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
 from cli.doctor.rights import needed_rights
+from tests.builders import document
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
 from tests.fakes.installed import NAMESPACE
 from tests.integration.instances import NODES, VIRTUAL_TIME, Process, Processes
@@ -190,6 +191,14 @@ async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_servi
         )
 
         assert await cluster.problems() == {"autoscaler-not-told", "autoscaler-sees-no-room"}
+
+
+@VIRTUAL_TIME
+async def test_a_volume_that_asks_for_what_is_not_judged_is_found() -> None:
+    async with called() as cluster:
+        cluster.server.put(document("Volume", "vol", spec={"dataEngineTransport": "rdma"}))
+
+        assert await cluster.problems() == {"feature-not-judged"}
 
 
 @VIRTUAL_TIME

@@ -32,6 +32,7 @@ async def inspect(
         kinds = tasks.create_task(longhorn.served_kinds(asked, settings))
         longhorn_nodes = tasks.create_task(longhorn.listed(NODES, asked, settings))
         longhorn_settings = tasks.create_task(longhorn.listed(SETTINGS, asked, settings))
+        volumes = tasks.create_task(longhorn.volumes(asked, settings))
         disk_schedules = tasks.create_task(longhorn.disk_schedules(asked, settings))
         rights = tasks.create_task(reviews.rights(asked, settings, is_in_pod=is_in_pod))
         config_map = tasks.create_task(instances.config_map(asked, namespace))
@@ -55,6 +56,7 @@ async def inspect(
         kinds=kinds.result(),
         longhorn_nodes=longhorn_nodes.result(),
         longhorn_settings=longhorn_settings.result(),
+        volumes=volumes.result(),
         disk_schedules=disk_schedules.result(),
         rights=rights.result(),
         config_map=config_map.result(),

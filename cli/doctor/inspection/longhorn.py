@@ -3,16 +3,22 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from app.kube.errors import StatusError
 from app.kube.feed import Source
-from app.kube.longhorn.resources import DISK_SCHEDULES, LONGHORN_RESOURCES
+from app.kube.longhorn.resources import DISK_SCHEDULES, LONGHORN_RESOURCES, VOLUMES
 from app.kube.mirror import Known
 from app.kube.resource import Resource
 from app.settings import Settings
 from cli.doctor import objects
-from cli.doctor.facts import Unread
+from cli.doctor.facts import Unread, VolumeSeen
 from cli.doctor.inspection.requests import NOT_FOUND, Requests
 from cli.doctor.reading import reading
+
+_VOLUMES = structs.replace(
+    VOLUMES, structure=objects.Volume, record=VolumeSeen, record_of=objects.volume_seen
+)
 
 
 async def served_kinds(requests: Requests, settings: Settings) -> Mapping[str, bool | Unread]:
@@ -33,6 +39,10 @@ async def listed(
     return await reading(
         f"list {resource.name} in {settings.longhorn_namespace}", requests.records(source)
     )
+
+
+async def volumes(requests: Requests, settings: Settings) -> Sequence[Known] | Unread:
+    return await listed(_VOLUMES, requests, settings)
 
 
 async def disk_schedules(requests: Requests, settings: Settings) -> Sequence[Known] | Unread | None:

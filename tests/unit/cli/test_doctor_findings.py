@@ -19,9 +19,11 @@ from cli.doctor.facts import (
     InstanceSeen,
     LeaseSeen,
     Unread,
+    VolumeSeen,
 )
 from cli.doctor.findings import findings
 from cli.doctor.leading import sample_of
+from cli.doctor.objects import Volume, volume_seen
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.problems import Check, Finding, Problem, Severity
 from cli.doctor.rights import WAKE_UP, Right, needed_rights
@@ -84,6 +86,7 @@ def facts(**changes: Any) -> Facts:
         "kinds": dict.fromkeys(KINDS, True),
         "longhorn_nodes": [node("node-1"), node("node-2")],
         "longhorn_settings": [],
+        "volumes": [],
         "disk_schedules": None,
         "rights": granted(),
         "config_map": {},
@@ -192,7 +195,24 @@ def test_it_says_by_what_disks_are_counted(schedules: object, text: str) -> None
 
 TRACKED = setting("csi-storage-capacity-tracking", "true")
 FAR = storage_class("far", dataLocality="disabled")
+RDMA, APART = {"dataEngineTransport": "rdma"}, {"volumeAntiAffinityFromPod": "enabled"}
 CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
+    (
+        Problem.FEATURE_NOT_JUDGED,
+        {
+            "volumes": [VolumeSeen(name="a", watched=RDMA), VolumeSeen(name="b")],
+            "classes": [FAST, seen_class(storage_class("fabric", **RDMA))],
+        },
+        "StorageClass fabric, Volume a ask for transport rdma",
+    ),
+    (
+        Problem.FEATURE_NOT_JUDGED,
+        {
+            "longhorn_settings": [setting("volume-anti-affinity-from-pod", "true")],
+            "volumes": [VolumeSeen(name=str(n), watched=APART) for n in range(7)],
+        },
+        "Setting volume-anti-affinity-from-pod, Volume 0, 1, 2, 3, 4 and 2 more have Longhorn keep",
+    ),
     (
         Problem.DISK_SCHEDULE_NOT_READY,
         {
@@ -822,3 +842,43 @@ def test_a_version_that_is_not_said_is_unknown(image: str) -> None:
     [only] = [each for each in found if each.severity is not Severity.OK]
     assert only.severity is Severity.UNKNOWN
     assert image in only.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_told"),
+    [
+        ("dataEngineTransport", "RDMA", True),
+        ("transportType", {"default": "rdma"}, True),
+        ("dataEngineTransport", "tcp", False),
+        ("dataEngineTransport", "", False),
+        ("volumeAntiAffinity", {"selectors": [{"matchLabels": {"app": "kafka"}}]}, True),
+        ("volumeAntiAffinity", {}, False),
+        ("volumeAntiAffinity", None, False),
+        ("volumeAntiAffinityFromPod", "ignored", False),
+        ("volumeAntiAffinityFromPod", "disabled", False),
+        ("replicaSoftAntiAffinity", "enabled", False),
+    ],
+)
+def test_what_is_not_judged_is_known_by_its_name_and_value(
+    field: str, value: object, *, is_told: bool
+) -> None:
+    spec = {"size": "10", "nodeID": "rdma", field: value}
+    volume = volume_seen(msgspec.convert({"metadata": {"name": "v"}, "spec": spec}, Volume))
+
+    told = problems(findings(facts(volumes=[volume])))
+
+    assert ("feature-not-judged" in told) is is_told
+
+
+def test_what_other_provisioners_are_asked_for_is_their_own() -> None:
+    other = seen_class(storage_class("other", provisioner="example.com/fabric", **RDMA))
+
+    assert "feature-not-judged" not in problems(findings(facts(classes=[FAST, other])))
+
+
+def test_volumes_that_cannot_be_read_are_told_with_their_kind() -> None:
+    kinds = {KINDS[0]: True, KINDS[1]: FORBIDDEN}
+
+    found = findings(facts(volumes=FORBIDDEN, kinds=kinds))
+
+    assert [each.severity for each in at(found, Check.LONGHORN)] == [Severity.UNKNOWN]
