@@ -26,7 +26,7 @@ SEEDS ?= 500
 # Tests start some hundred processes. Each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: soak monitoring test-monitoring test-page picture help install install-dev demo serve test simulate e2e e2e-gate e2e-report control-plane check audit sbom \
+.PHONY: soak monitoring test-monitoring test-page picture help install install-dev demo serve test test-tools simulate e2e e2e-gate e2e-report control-plane check audit sbom \
 	format bench bench-disk-schedule docs schema manifests move image image-test cluster cluster-stop e2e-nodes base-image image-release install-cluster chart plugin lock clean
 
 help: ## Show this list
@@ -40,8 +40,11 @@ demo: install ## Start the service on a cluster that is played, and show how pod
 serve: install ## Leave the service running on an embedded cluster (CLUSTER=, HOST=, PORT=)
 	$(BIN)/python -m cli serve --cluster-file $(CLUSTER) --host $(HOST) --port $(PORT)
 
-test: install-dev ## Run the tests that need nothing but Python
+test: install-dev ## Run the tests that need nothing but Python; its end says what others need
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations=10
+
+test-tools: install-dev ## Run those tests again that call helm, kubectl and the like; a missing one fails them
+	REQUIRE_TOOLS=1 $(BIN)/python -m pytest -m tools --numprocesses auto --dist worksteal --durations=10
 
 simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, STRANGERS=1, RUNNERS=1
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(STRANGERS),--strangers) $(if $(RUNNERS),--runners)

@@ -2,12 +2,13 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 import structlog
 from hypothesis import settings
 
+from tests import tools
 from tests.effort import IN_GATE, examples
 
 SUMMARY = "measured"
@@ -26,6 +27,15 @@ def pytest_collection_finish() -> None:
     # Modules and tests stay to the end: to look through them again and again takes a twentieth of
     # the time.
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    tools.judge(report, item)
+    return report
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.cluster import outside
 from tests.cluster.programs import missing_packages
 from tests.cluster.running import RunningCluster
 from tests.e2e.controlplane.programs import cache_root
-from tests.unit.manifests.rendered import give_up
+from tests.tools import give_up
 
 DISKS = {"node-1": 80, "node-2": 40, "node-3": 20, "node-4": 20}
 """Goal 1b at a tenth: volumes of 10 GiB fill them exactly."""

@@ -24,7 +24,7 @@ from tests.cluster.images import ROOT, TOOLS, Images, images
 from tests.e2e.controlplane import programs
 from tests.e2e.waiting import until
 from tests.ports import free_ports
-from tests.unit.manifests.rendered import give_up
+from tests.tools import give_up
 
 pytestmark = pytest.mark.image
 

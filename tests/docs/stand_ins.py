@@ -186,12 +186,15 @@ def _following(arguments: list[str], *flags: str) -> list[str]:
 def main(program: str, arguments: list[str]) -> int:
     """Stand in for a program; return the exit status."""
     try:
-        return STAND_INS[program](arguments)
+        status = STAND_INS[program](arguments)
     except TroubleError as error:
         text = f"{program} {' '.join(arguments)}: {error}\n"
         Path(os.environ["TROUBLE_FILE"]).write_text(text, encoding="utf-8")
         sys.stderr.write(text)
         return 1
+    if "-" in arguments:  # else what writes into the pipe would fail
+        sys.stdin.read()
+    return status
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
 """What runs the documentation's commands notices those that would not work."""
 
-import shutil
+import io
 from pathlib import Path
 
 import pytest
 
+from tests import tools
+from tests.docs import stand_ins
 from tests.docs.consoles import Command, agrees, commands
 from tests.docs.pages import Block
 from tests.docs.workspace import Workspace
 
-needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
-needs_helm = pytest.mark.skipif(not shutil.which("helm"), reason="there is no helm")
+pytestmark = pytest.mark.tools
 
 
 def session(text: str) -> list[Command]:
@@ -46,17 +47,39 @@ def test_output_agrees_with_what_is_shown(shown: str, printed: str, expected: ob
         "make no-such-target",
         "docker build --tag x manifests",
         "cp manifests/scheduler/k4s.yaml /etc",
-        pytest.param("kubectl get --no-such-flag pods", marks=needs_kubectl),
-        pytest.param("kubectl aply -k manifests/base", marks=needs_kubectl),
         "kubectl apply -k manifests/no-such-folder",
         "kubectl apply -f no-such-file.yaml | grep x",
         "helm install x charts/no-such-chart",
-        pytest.param(
-            "helm install x charts/longhorn-scheduler-extender --set replica=3", marks=needs_helm
-        ),
     ],
 )
 def test_stand_ins_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:
+    assert_trouble(command, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kubectl get --no-such-flag pods",
+        "kubectl aply -k manifests/base",
+        "helm install x charts/longhorn-scheduler-extender --set replica=3",
+    ],
+)
+def test_real_programs_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:
+    tools.find(command.partition(" ")[0])
+
+    assert_trouble(command, tmp_path)
+
+
+def test_what_is_piped_into_a_stand_in_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = io.StringIO("kind: Pod")
+    monkeypatch.setattr("sys.stdin", given)
+    monkeypatch.setenv("REAL_KUBECTL", "")
+
+    assert stand_ins.main("kubectl", ["apply", "-f", "-"]) == 0
+    assert given.read() == ""
+
+
+def assert_trouble(command: str, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
 
     assert workspace.run(command).status != 0

@@ -24,6 +24,7 @@ def test_data_can_be_parsed(block: Block) -> None:
         assert all(yaml.safe_load_all(block.text))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(
     "block",
     [block for block in of("yaml") if block.text.startswith(_KUSTOMIZATION)],

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS, ROOT, headings
 from tests.docs.workspace import Workspace
+
+pytestmark = pytest.mark.tools
 
 PAGE = DOCS / "troubleshooting.md"
 EMERGENCY = Chapter(PAGE, "emergency-schedule-without-the-extender")

@@ -5,9 +5,11 @@ from collections import Counter
 
 from tests.docs.consoles import commands, shell_blocks
 from tests.docs.pages import ROOT, inline_code
+from tests.tools import INSTALL
 
+GATE = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 README = ROOT / "README.md"
-CALL = re.compile(r"make ([a-z0-9-]+)")
+CALL = re.compile(r" *make ([a-z0-9-]+)")
 FIRST = "install"
 """What all others need; the gate begins with it."""
 OF_A_RELEASE = "image"
@@ -16,8 +18,7 @@ OF_A_RELEASE = "image"
 
 def run_by_the_gate() -> list[str]:
     """Return the targets that `.ci/run` calls, in order."""
-    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    return [found[1] for line in lines if (found := CALL.match(line))]
+    return [found[1] for line in GATE.splitlines() if (found := CALL.match(line))]
 
 
 def in_blocks() -> list[str]:
@@ -32,6 +33,24 @@ def test_the_gate_runs_what_the_readme_names() -> None:
 
     assert {*run_by_the_gate()} == named
     assert run_by_the_gate()[0] == FIRST
+
+
+def test_the_gate_runs_demo_and_test_before_it_installs_anything_else() -> None:
+    bare = re.search(r'\(\n    PATH="\$bare"\n(.*?)\n\)\n', GATE, re.DOTALL)
+
+    assert bare is not None
+    assert bare[1].split() == ["make", FIRST, "make", "demo", "make", "test"]
+    assert not re.search(r"(go|apt-get) install", GATE[: bare.end()])
+
+
+def test_what_is_left_out_there_is_run_in_the_end() -> None:
+    assert run_by_the_gate()[-1] == "test-tools"
+
+
+def test_the_gate_installs_what_make_test_names() -> None:
+    named = {text for text in INSTALL.values() if text.startswith("go ")}
+
+    assert set(re.findall(r"go install \S+", GATE)) == named
 
 
 def test_demo_and_test_stand_in_the_readme_with_a_line_each() -> None:

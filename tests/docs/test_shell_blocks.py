@@ -12,6 +12,8 @@ from tests.docs.pages import DOCS, PAGES, blocks, name_of
 from tests.docs.workspace import Workspace
 from tests.integration.server import serving
 
+pytestmark = pytest.mark.tools
+
 CERTIFICATES = Chapter(DOCS / "tls.md", "without-cert-manager")
 WITH_TLS = Chapter(DOCS / "tls.md", "kube-scheduler")
 """Goes on with what the other one has made."""

@@ -13,7 +13,7 @@ from tests.e2e.proxy import Endpoint
 from tests.e2e.service_pods import ServicePods
 from tests.e2e.waiting import until
 from tests.ports import free_ports
-from tests.unit.manifests.rendered import give_up
+from tests.tools import give_up
 
 _MOST_PODS = 12
 """One after another, over all roll-outs of a test."""

@@ -12,6 +12,8 @@ import yaml
 from tests.integration.server import Server, serving
 from tests.unit.manifests.charted import NAME, charted, find, hooks
 
+pytestmark = pytest.mark.tools
+
 HERE = "--set=service.clusterIP.ipv4=127.0.0.1"
 FILES = ("ca.crt", "tls.crt", "tls.key")
 

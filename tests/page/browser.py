@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import shutil
 import subprocess
 import threading
@@ -11,10 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import aiohttp
-import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE_SECONDS = 20.0
@@ -31,14 +29,6 @@ Event = dict[str, Any]
 def program() -> str | None:
     """Return the path of a browser, None if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def give_up() -> NoReturn:
-    """Skip the tests for want of a browser, except in CI: there all would be skipped unnoticed."""
-    reason = f"none of {', '.join(NAMES)} is on the PATH, so no page can be drawn"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
 
 
 @contextmanager

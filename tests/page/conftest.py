@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.page import browser
+from tests.tools import give_up
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -16,7 +17,7 @@ def chromium() -> Iterator[str]:
     """Where the browser is driven at."""
     path = browser.program()
     if path is None:
-        browser.give_up()
+        give_up(f"none of {', '.join(browser.NAMES)} is on the PATH, so no page can be drawn")
     with browser.started(path) as address:
         yield address
 

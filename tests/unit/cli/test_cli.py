@@ -329,7 +329,7 @@ def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_clos
             stdout=output,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=20,
+            timeout=60,
             check=False,
         )
 

@@ -1,6 +1,5 @@
 """What Helm makes of the chart, for the tests of this folder."""
 
-import shutil
 import subprocess
 from functools import cache
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import yaml
 
 from supply.manifests import CHART, NAMESPACE, HelmError, render
-from tests.unit.manifests.rendered import Object, documents, give_up
+from tests import tools
+from tests.unit.manifests.rendered import Object, documents
 
 NAME = "longhorn-scheduler-extender"
 CLUSTER_SCOPED = {
@@ -48,7 +48,7 @@ def hooks(values: str, *options: str) -> tuple[Object, ...]:
 
 def template(name: str, *options: str) -> list[Object]:
     """Return the objects of one template; *options* are of `helm template`."""
-    _need_helm()
+    tools.find("helm")
     try:
         text = render(f"--show-only=templates/{name}.yaml", *options)
     except HelmError as error:
@@ -60,7 +60,7 @@ def template(name: str, *options: str) -> list[Object]:
 
 def refusal(*options: str) -> str:
     """Return what Helm says against the options."""
-    _need_helm()
+    tools.find("helm")
     try:
         render(*options)
     except HelmError as error:
@@ -70,9 +70,8 @@ def refusal(*options: str) -> str:
 
 def helm(*arguments: str) -> str:
     """Return what Helm prints."""
-    _need_helm()
     done = subprocess.run(
-        ["helm", *arguments],  # noqa: S607 (whichever is there)
+        [tools.find("helm"), *arguments],
         capture_output=True,
         text=True,
         timeout=60,
@@ -107,14 +106,9 @@ def annotations(obj: Object) -> Object:
 
 @cache
 def _rendered(values: str, *options: str) -> tuple[Object, ...]:
-    _need_helm()
+    tools.find("helm")
     objects = documents(render(*values_option(values), *options))
     for obj in objects:
         if obj["kind"] not in CLUSTER_SCOPED:
             obj["metadata"].setdefault("namespace", NAMESPACE)
     return objects
-
-
-def _need_helm() -> None:
-    if shutil.which("helm") is None:
-        give_up("helm is not on the PATH, so the chart cannot be rendered")

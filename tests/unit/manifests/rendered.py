@@ -2,15 +2,15 @@
 
 import json
 import os
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import kubernetes_validate
-import pytest
 import yaml
+
+from tests import tools
 
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
@@ -28,12 +28,9 @@ def rendered(folder: str) -> tuple[Object, ...]:
 
 def render(folder: Path) -> tuple[Object, ...]:
     """Build a kustomization with whichever tool is there."""
-    command = _command()
-    if command is None:
-        give_up("neither kustomize nor kubectl is on the PATH, so no manifest can be rendered")
-    done = subprocess.run(
-        [*command, str(folder)], capture_output=True, text=True, timeout=60, check=False
-    )
+    program = Path(tools.find("kustomize", "kubectl"))
+    command = [program, "build" if program.name == "kustomize" else "kustomize", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     # Both tools name deprecated fields on stderr and go on, so that must be empty, too.
     assert (done.returncode, done.stderr) == (0, "")
     return documents(done.stdout)
@@ -53,13 +50,6 @@ def check(obj: Object, version: str) -> None:
 def _check(text: str, version: str) -> None:
     """Many renderings have the same object, and for each the library reads all of the schema."""
     kubernetes_validate.validate(json.loads(text), version, strict=True)
-
-
-def give_up(reason: str) -> NoReturn:
-    """Skip the test for want of a tool, except in CI: there all would be skipped unnoticed."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def write_overlay(folder: Path, base: str, content: Object) -> None:
@@ -86,11 +76,3 @@ def container_of(deployment: Object) -> Object:
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     assert isinstance(container, dict)
     return container
-
-
-def _command() -> list[str] | None:
-    if path := shutil.which("kustomize"):
-        return [path, "build"]
-    if path := shutil.which("kubectl"):
-        return [path, "kustomize"]
-    return None

@@ -19,6 +19,7 @@ from cli.commands import commands
 from cli.scheduler_config import Distribution, make_wanted, tls_files, written
 from extender import Balance, Mode
 from supply.manifests import CHART, NAMESPACE
+from tests import tools
 from tests.unit.manifests.charted import (
     CONFIGURED,
     DEFAULTS,
@@ -37,6 +38,8 @@ from tests.unit.manifests.charted import (
 )
 from tests.unit.manifests.rendered import Object, check, container_of
 from tests.unit.manifests.test_manifests import OF_OPERATORS, OLDEST
+
+pytestmark = pytest.mark.tools
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 LATEST = kubernetes_validate.latest_version()
@@ -624,7 +627,7 @@ def test_who_asks_follows_from_the_mode_and_the_address(
 
 def test_an_image_is_needed() -> None:
     done = subprocess.run(
-        ["helm", "template", NAME, str(CHART)],  # noqa: S607 (whichever is there)
+        [tools.find("helm"), "template", NAME, str(CHART)],
         capture_output=True,
         text=True,
         check=False,

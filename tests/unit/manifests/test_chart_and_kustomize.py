@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from supply.manifests import MANIFESTS, NAMESPACE, OWN, ROOT, HelmError, files
+from supply.manifests import MANIFESTS, NAMESPACE, OWN, ROOT, files
 from supply.overlay import Wanted, overlay
 from supply.version import version
+from tests import tools
 from tests.unit.manifests.charted import (
     CLUSTER_SCOPED,
     CONFIGURED,
@@ -29,10 +30,11 @@ from tests.unit.manifests.rendered import (
     SECONDARY,
     TLS,
     Object,
-    give_up,
     render,
     rendered,
 )
+
+pytestmark = pytest.mark.tools
 
 Key = tuple[str, str, str | None]
 HASHED = re.compile(r"longhorn-scheduler-config(-[a-z0-9]{10})?")
@@ -153,14 +155,11 @@ def test_another_configuration_restarts_the_secondary_scheduler() -> None:
 
 
 def test_what_is_made_from_the_chart_is_as_it_is_written() -> None:
-    try:
-        written = files()
-    except HelmError as error:
-        give_up(str(error))
+    tools.find("helm")
 
     stale = [
         path.relative_to(ROOT).as_posix()
-        for path, text in written.items()
+        for path, text in files().items()
         if path.read_text(encoding="utf-8") != text
     ]
     assert stale == [], "run `make manifests`"

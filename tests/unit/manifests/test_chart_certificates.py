@@ -3,6 +3,7 @@
 from base64 import b64decode
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -11,6 +12,8 @@ from cryptography.x509.oid import NameOID
 from supply.manifests import NAMESPACE
 from tests.unit.manifests.charted import NAME, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import Object
+
+pytestmark = pytest.mark.tools
 
 SELF_SIGNED = "tls-self-signed"
 

@@ -17,6 +17,8 @@ from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, f
 from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered
 from tests.unit.manifests.test_chart_and_kustomize import Key, by_key
 
+pytestmark = pytest.mark.tools
+
 VALUES = "disk-schedule-controller"
 MANAGED = "--set=diskScheduleController.manageObjects=true"
 DEFINED = "--set=diskScheduleController.definition=true"

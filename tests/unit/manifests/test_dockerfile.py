@@ -28,6 +28,7 @@ def instruction(name: str) -> str:
     return argument
 
 
+@pytest.mark.tools
 def test_the_user_is_the_one_of_the_deployment() -> None:
     security = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]["securityContext"]
 
@@ -38,6 +39,7 @@ def test_the_port_is_the_default() -> None:
     assert instruction("EXPOSE") == str(Settings().port)
 
 
+@pytest.mark.tools
 def test_the_entry_point_is_the_console_script() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = [*json.loads(instruction("ENTRYPOINT")), *json.loads(instruction("CMD"))]

@@ -15,6 +15,8 @@ from tests.unit.manifests.charted import (
     template,
 )
 
+pytestmark = pytest.mark.tools
+
 RESOURCE = "longhorn.io/scheduler-extender"
 
 

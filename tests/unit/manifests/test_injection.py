@@ -27,6 +27,8 @@ from tests.unit.manifests.charted import (
 )
 from tests.unit.manifests.rendered import Object, check, container_of
 
+pytestmark = pytest.mark.tools
+
 GROUP = "admissionregistration.k8s.io"
 V1, V1BETA1 = (f"{GROUP}/{version}/MutatingAdmissionPolicy" for version in ("v1", "v1beta1"))
 CERT_MANAGER = (

@@ -23,6 +23,8 @@ from tests.unit.manifests.rendered import (
     write_overlay,
 )
 
+pytestmark = pytest.mark.tools
+
 NAME = "longhorn-scheduler-extender"
 FOLDERS = sorted(  # what can be installed; a component only as part of it
     path.parent.relative_to(MANIFESTS).as_posix()

@@ -12,6 +12,8 @@ from app.config import OWN_NAMESPACE
 from app.settings import Settings
 from tests.unit.manifests.rendered import FIXED, MANIFESTS, ROOT, SECONDARY, container_of, one
 
+pytestmark = pytest.mark.tools
+
 KUBECONFIGS = {
     "k3s.yaml": "/var/lib/rancher/k3s/server/cred/scheduler.kubeconfig",
     "kubeadm.yaml": "/etc/kubernetes/scheduler.conf",

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from app.settings import Settings, load
@@ -20,6 +21,8 @@ from tests.unit.manifests.rendered import (
     rendered,
     write_overlay,
 )
+
+pytestmark = pytest.mark.tools
 
 NAME = "longhorn-scheduler-extender"
 SECRET = f"{NAME}-tls"

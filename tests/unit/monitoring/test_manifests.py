@@ -23,6 +23,8 @@ from tests.unit.manifests.rendered import (
     write_overlay,
 )
 
+pytestmark = pytest.mark.tools
+
 MONITORING = "monitoring"
 NAMESPACE = "longhorn-system"
 NAME = "longhorn-scheduler-extender"

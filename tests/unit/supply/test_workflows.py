@@ -1,7 +1,5 @@
 """The workflows are those of a forge: here nobody runs them, so they are at least checked."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +8,7 @@ import pytest
 import yaml
 
 from supply.version import ROOT
+from tests import tools
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 DEPENDABOT = ROOT / ".github" / "dependabot.yml"
@@ -20,14 +19,9 @@ def _run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.tools
 def test_actionlint_finds_nothing() -> None:
-    program = shutil.which("actionlint")
-    if program is None:
-        reason = "actionlint is not on the PATH"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    _run(program, *map(str, WORKFLOWS))
+    _run(tools.find("actionlint"), *map(str, WORKFLOWS))
 
 
 def test_zizmor_finds_nothing() -> None:
