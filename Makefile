@@ -22,6 +22,10 @@ PLATFORM ?= linux-amd64
 REPORT ?= benchmarks/reports/$(shell date +%F)
 SEED ?=
 SEEDS ?= 500
+# The version of Kubernetes that runs in tests; without it the newest of those that they know.
+ifdef KUBERNETES
+export E2E_KUBERNETES := $(KUBERNETES)
+endif
 
 # Tests start some hundred processes. Each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,15 +56,15 @@ simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEED
 soak: control-plane ## Run everything for hours on a real control plane, with faults by chance: HOURS=, SEED=, DISK_SCHEDULES=1
 	$(BIN)/python -m tests.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(DISK_SCHEDULES),--disk-schedules)
 
-e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26)
+e2e: control-plane ## Run the end-to-end tests: a real control plane, built once (needs Go 1.26; KUBERNETES=1.36, or the newest)
 	$(BIN)/python -m pytest -m "e2e and not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder \
 		--durations=20 tests/contract tests/e2e
 	$(BIN)/python -m pytest -m "e2e and alone" --durations=20 tests/e2e
 
-e2e-gate: control-plane ## Run those end-to-end tests that every push must pass
+e2e-gate: control-plane ## Run those end-to-end tests that every push must pass (KUBERNETES=)
 	$(BIN)/python -m pytest -m "e2e and gate and not slow" --durations=10 tests/contract tests/e2e
 
-e2e-report: control-plane ## Run the end-to-end tests and write their report (REPORT=folder)
+e2e-report: control-plane ## Run the end-to-end tests and write their report (REPORT=folder, KUBERNETES=)
 	E2E_REPORT=$(REPORT) $(BIN)/python -m pytest -m e2e tests/e2e
 
 check: install-dev ## Lint, types, imports, SBOM, known vulnerabilities: what CI checks besides the tests
@@ -183,7 +187,7 @@ lock: install-dev ## Pin the newest versions pyproject.toml allows, with hashes
 clean: ## Remove the virtual environment and the tools' caches
 	rm -rf $(VENV) dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-control-plane: install-dev
+control-plane: install-dev ## Build the programs of a control plane, once (KUBERNETES=)
 	$(BIN)/python -m tests.e2e.controlplane.programs
 
 install-dev: $(VENV)/.installed-dev ## Install what tests and checks need, too

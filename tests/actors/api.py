@@ -54,7 +54,6 @@ LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
 PRIORITY_CLASSES = Kind(
     "scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False
 )
-POD_GROUPS = Kind("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup")
 STATEFUL_SETS = Kind("apps/v1", "statefulsets", "StatefulSet")
 LONGHORN_NODES = Kind("longhorn.io/v1beta2", "nodes", "Node")
 VOLUMES = Kind("longhorn.io/v1beta2", "volumes", "Volume")

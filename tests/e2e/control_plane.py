@@ -21,7 +21,7 @@ from kubernetes_asyncio import client
 from kubernetes_asyncio.config import load_kube_config
 
 from tests.actors.api import Api, Object
-from tests.e2e.controlplane import programs
+from tests.e2e.controlplane import programs, versions
 from tests.e2e.installation import LONGHORN_PATHS, install
 from tests.e2e.users import ADMIN, CONTROLLER, CONTROLLER_MANAGER, EXTENDER, SCHEDULER, Users
 from tests.e2e.waiting import until
@@ -258,6 +258,7 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             f"--audit-policy-file={self.folder / 'audit.yaml'}",
             f"--audit-log-path={self.audit_log}",
+            *versions.chosen(os.environ).policies_flags,
             *self._gate_flags(),
         ]
 

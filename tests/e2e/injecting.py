@@ -1,6 +1,7 @@
 """The two ways in which pods get the resource, installed as the chart renders them."""
 
 import asyncio
+import os
 import time
 import uuid
 from base64 import b64encode
@@ -17,6 +18,7 @@ from tests.actors.longhorn import csi_driver, storage_class
 from tests.admission import of_claim
 from tests.certificates import write_certificate
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controlplane import versions
 from tests.e2e.extender import InstanceProcess
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
@@ -162,8 +164,8 @@ def certificate(ca: trustme.CA, folder: Path) -> Mapping[str, str]:
 
 def policy(way: Way) -> list[Object]:
     """Return the policy and its binding."""
-    version = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-    served = ("--api-versions", version)
+    version = versions.chosen(os.environ).policies_api
+    served = ("--api-versions", f"{version}/MutatingAdmissionPolicy")
     return template("injection-policy", *served, WITH_ADDRESS, CONFIGURED, *_options(way))
 
 

@@ -1,16 +1,19 @@
 """What differs from a real Kubernetes: nodes without kubelets, and this machine's addresses."""
 
+import os
 from pathlib import Path
 
 import yaml
 
 from tests.actors.api import Object
+from tests.e2e.controlplane.programs import kubernetes_version
 from tests.e2e.installation import MANIFESTS
 
 NODE_STATUS = {
     "capacity": {"cpu": "64", "memory": "256Gi", "pods": "250"},
     "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "250"},
     "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+    "nodeInfo": {"kubeletVersion": kubernetes_version(os.environ)},
 }
 
 

@@ -67,9 +67,11 @@ class Planning:
     Args:
         world: The cluster.
         folder: For the files with workloads.
+        settings: Of the process that forecasts.
     """
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world: World, folder: Path, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
         self._kubeconfig = world.control_plane.users.kubeconfig(ADMIN)
         self._file = folder / "workload.yaml"
 
@@ -102,7 +104,7 @@ class Planning:
         self._file.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
 
     def _forecasts(self, policy: Policy, seeds: Sequence[int]) -> list[Forecast]:
-        settings = Settings()
+        settings = self._settings
         objects, problems, _ = snapshot.read_cluster(
             settings, self._kubeconfig, None, snapshot.PLANNING
         )

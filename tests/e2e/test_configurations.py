@@ -22,6 +22,12 @@ PRINTED = [
     *(pytest.param(each, (), id=each) for each in list(Distribution)[1:]),
     pytest.param(Distribution.KUBEADM, (), id="kubeadm", marks=pytest.mark.gate),
     pytest.param(Distribution.TALOS, ("--talos-document",), id="talos-document"),
+    pytest.param(
+        Distribution.KUBEADM,
+        ("--no-capacity-score",),
+        id="no-capacity-score",
+        marks=pytest.mark.gate,
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
-"""Groups of pods, which kube-scheduler of Kubernetes 1.36 binds together or not at all."""
+"""Groups of pods, which kube-scheduler can bind together or not at all."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -10,12 +11,14 @@ from tests.actors import api as kinds
 from tests.actors.api import Key, Kind, Object
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.controlplane import versions
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE, claim, pod
 from tests.e2e.world import World
 
-GATES = ("GenericWorkload", "GangScheduling")
+KUBERNETES = versions.chosen(os.environ)
+POD_GROUPS = Kind(KUBERNETES.groups_api, "podgroups", "PodGroup")
 NODES = 4
 GROUP = "gang"
 DISK = {"disk": 100}
@@ -29,9 +32,11 @@ STILL_SECONDS = 8.0
 @pytest.fixture(scope="module")
 def groups_on(control_plane: ControlPlane) -> Iterator[None]:
     """Have the gates on, and PodGroups served, until the last test that asks for that."""
-    control_plane.gates = GATES
+    if not KUBERNETES.groups_api:
+        pytest.skip("this Kubernetes has no PodGroup: it came with 1.36")
+    control_plane.gates = KUBERNETES.groups_gates
     try:
-        served = f"--runtime-config={kinds.POD_GROUPS.api_version}=true"
+        served = f"--runtime-config={POD_GROUPS.api_version}=true"
         asyncio.run(restart(control_plane, served))
         yield
     finally:
@@ -52,13 +57,13 @@ async def group_of(pods: int, world: World) -> AsyncIterator[None]:
         "metadata": {"name": GROUP, "namespace": NAMESPACE},
         "spec": {"schedulingPolicy": policy},
     }
-    await world.api.create(made, kinds.POD_GROUPS)
+    await world.api.create(made, POD_GROUPS)
     yield
     await world.delete_workloads()
     key = Key(NAMESPACE, GROUP)
     # The controller that would take the finalizer off is not among those that run.
-    await world.api.patch(kinds.POD_GROUPS, key, {"metadata": {"finalizers": None}})
-    await world.api.delete(kinds.POD_GROUPS, key)
+    await world.api.patch(POD_GROUPS, key, {"metadata": {"finalizers": None}})
+    await world.api.delete(POD_GROUPS, key)
 
 
 def members(count: int) -> list[tuple[Object, Kind]]:
@@ -105,6 +110,7 @@ async def test_without_the_gates_pods_are_bound_one_by_one(
         assert len(first.accepted) == NODES
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("groups_on")
 async def test_a_group_that_fits_exactly_is_bound_at_once(
     make_world: MakeWorld, report: Report
@@ -124,6 +130,7 @@ async def test_a_group_that_fits_exactly_is_bound_at_once(
             assert (outcome.overcommitted_disks, outcome.elsewhere) == (0, 0)
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("groups_on")
 async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
     make_world: MakeWorld, report: Report
@@ -153,6 +160,6 @@ async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
 
 async def _is_given_up(world: World) -> bool:
     """Whether kube-scheduler says that the group got no nodes."""
-    found = await world.api.get(kinds.POD_GROUPS, GROUP, NAMESPACE)
+    found = await world.api.get(POD_GROUPS, GROUP, NAMESPACE)
     conditions = (found or {}).get("status", {}).get("conditions") or []
     return [each["status"] for each in conditions] == ["False"]

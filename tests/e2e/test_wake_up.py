@@ -32,7 +32,7 @@ DELAYS_HERE = msgspec.structs.replace(
 )
 
 
-@pytest.mark.parametrize("wake_up", [False, True])
+@pytest.mark.parametrize("wake_up", [False, pytest.param(True, marks=pytest.mark.gate)])
 async def test_a_disk_takes_volumes_again(
     share_world: MakeWorld, report: Report, *, wake_up: bool
 ) -> None:

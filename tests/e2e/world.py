@@ -103,7 +103,7 @@ class World:
                 `app.settings.Settings`.
             make_extender: How our service runs.
             scheduler: What differs from the shipped configuration: `nodeCacheCapable`, `ignorable`
-                and `httpTimeout` of the extender, `percentageOfNodesToScore`.
+                and `httpTimeout` of the extender, `percentageOfNodesToScore`, `profiles`.
         """
         self.control_plane = control_plane
         self._folder = folder
@@ -178,7 +178,7 @@ class World:
             self.control_plane.users.kubeconfig(SCHEDULER), self.extender.url
         )
         for name, value in self._scheduler.items():
-            target = config if name in config else config["extenders"][0]
+            target = config if name in (*config, "profiles") else config["extenders"][0]
             target[name] = value
         await self.control_plane.start_scheduler(config)
 
