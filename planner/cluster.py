@@ -95,6 +95,7 @@ class Cluster:
         budgets: All PodDisruptionBudgets.
         workloads: What makes pods, as far as it is known.
         extender: Decides as in the service, holds included.
+        scores_capacity: Whether kube-scheduler gives points for free storage.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Cluster:
         self.budgets: list[Budget] = []
         self.workloads: list[Workload] = []
         self.extender = Extender(limits, balance=balance)
+        self.scores_capacity = False
         self.utc = utc
         self.ignored = ignored
         self._on: dict[NodeName, dict[str, Pod]] = {}

@@ -111,9 +111,10 @@ TODAY_POLICY = Policy(
         ChosenPriority("PodTopologySpread", 2),
         ChosenPriority("InterPodAffinity", 2),
         ChosenPriority("BalancedAllocation", 1),
+        ChosenPriority("VolumeBinding", 1),
         ChosenPriority("LonghornScore", 2),
     ),
 )
 """What kube-scheduler does today, with its default profile and our extender: the weights are those
-of kubernetes 1.36 pkg/scheduler/apis/config/v1/default_plugins.go, and of the extender in the
-configuration that `scheduler-config` prints."""
+of kubernetes 1.37 pkg/scheduler/apis/config/v1/default_plugins.go, and of the extender in the
+configuration that `scheduler-config` prints. VolumeBinding counts where it does in the cluster."""

@@ -149,7 +149,9 @@ class KubernetesNode(msgspec.Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = {}
     """How much of each resource pods may ask for; if it is empty, there is no limit. Read for plans
-    alone."""
+    alone, as is the next field."""
+    kubelet: str = ""
+    """Its version, like v1.37.2."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterator
 
 from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass, class_of
 from longhorn import (
-    CAPACITY_TRACKING,
     Node,
     NodeName,
     Replica,
@@ -18,6 +17,7 @@ from planner.engine import Decision
 from planner.lacking import figures
 from planner.naming import natural
 from planner.picture import Event, Kind, Place, PlannedVolume, Reason
+from planner.priorities import is_tracked
 from planner.records import Pod
 
 
@@ -89,7 +89,7 @@ def unplanned_of(pod: Pod, cluster: Cluster) -> Iterator[str]:
 
 def _is_tracked(claim: Claim, class_: StorageClass, cluster: Cluster) -> bool:
     """Whether kube-scheduler goes by what Longhorn tells it of disks: for new volumes alone."""
-    if cluster.view.setting_values.get(CAPACITY_TRACKING) != "true":
+    if not is_tracked(cluster):
         return False
     bound = cluster.get(PersistentVolume, claim.persistent_volume or "")
     volume = cluster.get(Volume, bound.volume_handle or "") if bound else None

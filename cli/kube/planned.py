@@ -14,9 +14,14 @@ from planner.records import Budget, KubernetesNode, Service
 _SHARE = re.compile("[0-9]{1,9}%?")
 
 
+class NodeInfo(objects.KubeStruct, frozen=True):
+    kubelet_version: objects.Text = None
+
+
 class NodeStatus(objects.KubeStruct, frozen=True):
     capacity: Amounts | None = None
     allocatable: Amounts | None = None
+    node_info: NodeInfo | None = None
 
 
 class PlannedNode(placement.KubernetesNode, frozen=True, rename="camel"):
@@ -63,7 +68,11 @@ def planned_node_record(node: PlannedNode) -> KubernetesNode:
     """
     status = node.status or NodeStatus()
     given = status.capacity if status.allocatable is None else status.allocatable
-    return structs.replace(placement.kubernetes_node_record(node), allocatable=amounts(given))
+    return structs.replace(
+        placement.kubernetes_node_record(node),
+        allocatable=amounts(given),
+        kubelet=(status.node_info.kubelet_version if status.node_info else None) or "",
+    )
 
 
 def service_record(service: ServiceObject) -> Service:

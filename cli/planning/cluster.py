@@ -7,12 +7,20 @@ from msgspec import structs
 from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
+from cli.kube.versions import SCORES_CAPACITY, minor_version
+from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import rebuild
 from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records
 from planner.cluster import Cluster, Record, fill
+from planner.priorities import is_tracked
 from planner.records import Budget, KubernetesNode, Service, Wishes
-from planner.workloads import Workload
+from planner.workloads import DEPLOYMENT, Workload
+
+_NO_VERSION = (
+    "no Kubernetes Node says its version (status.nodeInfo.kubeletVersion); it is taken for older "
+    "than 1.37, so that kube-scheduler gives no points for free storage"
+)
 
 
 def planned_cluster(
@@ -22,7 +30,9 @@ def planned_cluster(
 
     Pods that have ended take nothing and are left out. Without Kubernetes Nodes, Longhorn's count
     in their place: `missing` of `cli.missing` says so. For pods on their way to a node the
-    extender holds what it would hold if it began to lead now.
+    extender holds what it would hold if it began to lead now. kube-scheduler has the version of
+    the newest kubelet, which is never newer than it. If there is a second one, pods with volumes
+    go there, and it gives no points for free storage.
 
     Args:
         objects: What was read, by the table `PLANNED`.
@@ -46,7 +56,15 @@ def planned_cluster(
     ledger = cluster.extender.ledger
     for hold in rebuild(((pod.ref, status) for pod, status in pods), cluster.view, ledger.mode, 0):
         ledger.put(hold)
-    return cluster, _unlimited(known)
+    version = max(filter(None, (minor_version(each.kubelet) for each in known)), default=None)
+    has_second = any(
+        each.kind == DEPLOYMENT and each.name == SCHEDULER_NAME for each in cluster.workloads
+    )
+    cluster.scores_capacity = not has_second and (version or (0, 0)) >= SCORES_CAPACITY
+    notes = _unlimited(known)
+    if version is None and not has_second and is_tracked(cluster):
+        notes.append(_NO_VERSION)
+    return cluster, notes
 
 
 def _pod(pod: Pod) -> records.Pod:

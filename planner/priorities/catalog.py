@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from planner.priorities import affinity, resources, today, topology
+from planner.priorities import affinity, capacity, resources, today, topology
 from planner.priorities.labels import equal
 from planner.priorities.longhorn_score import longhorn_score
 from planner.priorities.priority import Priority
@@ -20,4 +20,5 @@ PRIORITIES: Mapping[str, Priority] = {
     "NodeAffinity": affinity.node_affinity,
     "PodTopologySpread": topology.pod_topology_spread,
     "InterPodAffinity": affinity.inter_pod_affinity,
+    "VolumeBinding": capacity.volume_binding,
 }
