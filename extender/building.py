@@ -200,21 +200,26 @@ class ViewBuilder:
             case Unreadable():
                 self._is_outdated = True
                 self._note_readability(*self._unread.note(record))
-            case InstanceManager():
-                self._at_once.add_node(record.node)
-            case InstanceManagerUpgrade():
-                self._note_detaching(record)
-            case CsiNode() | EngineOptOut():
-                self._at_once.add_node(record.name)
+            case InstanceManager() | InstanceManagerUpgrade() | CsiNode() | EngineOptOut():
+                self._note_runner(record)
 
     def _note_setting(self, name: str) -> None:
         found = self.of(Setting).get(name)
         put(self._setting_values, name, None if found is None else found.value)
         self._is_outdated |= name in SCHEDULER_SETTINGS
 
-    def _note_detaching(self, upgrade: InstanceManagerUpgrade) -> None:
-        for volume in sorted(upgrade.detaching):
-            self._at_once.add_volume(volume)
+    def _note_runner(
+        self, record: InstanceManager | InstanceManagerUpgrade | CsiNode | EngineOptOut
+    ) -> None:
+        """Note what must be settled as what runs volumes on nodes is another."""
+        match record:
+            case InstanceManager():
+                self._at_once.add_node(record.node)
+            case InstanceManagerUpgrade():
+                for volume in sorted(record.detaching):
+                    self._at_once.add_volume(volume)
+            case CsiNode() | EngineOptOut():
+                self._at_once.add_node(record.name)
 
     def _note_replica(self, replica: Replica) -> None:
         self._at_once.add_volume(replica.volume)

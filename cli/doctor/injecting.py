@@ -1,6 +1,5 @@
 """Findings on how pods come to the extender: what gives them the resource, who schedules them."""
 
-import re
 from collections.abc import Iterator
 
 from app.config import RESOURCE
@@ -9,12 +8,12 @@ from cli.doctor.leading import last_call
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.rights import injection_of
 from cli.doctor.seen import fine, unknown, unread
+from cli.kube.versions import minor_version
 from leader import Body
 
 WISH = "longhorn-scheduler-extender/injection"
 """An annotation of the Service: `none` where whoever installed it wants no injection, `waiting`
 where it begins once the cluster's kube-scheduler is said to be configured."""
-_VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 
 def injection(facts: Facts) -> Iterator[Finding]:
@@ -71,11 +70,11 @@ def second_scheduler(facts: Facts) -> Iterator[Finding]:
 
 def _versions(image: str, cluster: str) -> Finding:
     tag = image.rpartition(":")[2] if "@" not in image else ""
-    of_image, of_cluster = _VERSION.match(tag), _VERSION.match(cluster)
+    of_image, of_cluster = minor_version(tag), minor_version(cluster)
     if of_image is None or of_cluster is None:
         return unknown(Check.SCHEDULER, f"its image {image} does not say its version")
-    major, minor = map(int, of_cluster.groups())
-    if tuple(map(int, of_image.groups())) in ((major, minor), (major, minor - 1)):
+    major, minor = of_cluster
+    if of_image in ((major, minor), (major, minor - 1)):
         return fine(Check.SCHEDULER, f"it is {tag}, and the cluster {cluster}")
     return Problem.SCHEDULER_OF_OTHER_VERSION.found(
         f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"

@@ -146,6 +146,12 @@ class Problem(Enum):
         "namespace of its own (docs/upgrade.md#to-a-namespace-of-its-own): until then each leader "
         "takes the Service away from the other",
     )
+    PACK_OUTWEIGHED = (
+        Check.SETTINGS,
+        Severity.WARNING,
+        "write kube-scheduler's configuration with `scheduler-config --no-capacity-score` "
+        "(docs/kube-scheduler.md#packing), and ignore this if it is",
+    )
     NO_INSTANCE = (
         Check.INSTANCES,
         Severity.ERROR,

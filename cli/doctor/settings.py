@@ -8,8 +8,9 @@ from app.settings import Settings, load
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.seen import fine, unread
-from extender import Mode
-from longhorn import Setting, read_settings
+from cli.kube.versions import SCORES_CAPACITY, minor_version
+from extender import Balance, Mode
+from longhorn import CAPACITY_TRACKING, Setting, read_settings
 
 _HTTP_TIMEOUT_SECONDS = 5.0
 """Of the shipped configurations, and kube-scheduler's default."""
@@ -39,6 +40,7 @@ def settings(facts: Facts) -> Iterator[Finding]:
     yield from _live(facts)
     yield from _longhorn(facts)
     yield from _answer_time(facts)
+    yield from _packing(facts)
 
 
 def _variables(facts: Facts) -> Iterator[Finding]:
@@ -90,4 +92,21 @@ def _answer_time(facts: Facts) -> Iterator[Finding]:
         yield Problem.ANSWERS_LATE.found(
             f"EXTENDER_FILTER_WAIT_SECONDS is {in_force.filter_wait_seconds:g}, and httpTimeout is "
             f"{_HTTP_TIMEOUT_SECONDS:g} s unless it is set"
+        )
+
+
+def _packing(facts: Facts) -> Iterator[Finding]:
+    """Say where kube-scheduler's points for free storage outweigh ours for full disks.
+
+    A second scheduler gives none, as it is shipped.
+    """
+    version = None if isinstance(facts.version, Unread) else minor_version(facts.version)
+    is_tracked = longhorn_values(facts).get(CAPACITY_TRACKING) == "true"
+    is_scored = version is not None and version >= SCORES_CAPACITY and is_tracked
+    packs = settings_in_force(facts).balance is Balance.PACK
+    if packs and is_scored and facts.second_scheduler is None:
+        yield Problem.PACK_OUTWEIGHED.found(
+            f"EXTENDER_BALANCE is pack, but kube-scheduler {facts.version} gives more points for "
+            f"free storage, as Longhorn's setting {CAPACITY_TRACKING} is true: a volume that "
+            "nearly fills a disk goes to a larger one"
         )

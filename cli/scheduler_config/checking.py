@@ -12,7 +12,9 @@ from cli.scheduler_config.given import Given, at
 from cli.scheduler_config.owners import Claim, Owner, manages, split
 from cli.scheduler_config.wanted import (
     ALL_NODES,
+    CAPACITY_PLUGIN,
     KUBECONFIGS,
+    PROFILES,
     SCHEDULER_NAME,
     Distribution,
     is_service,
@@ -36,14 +38,28 @@ class Flaw(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flaws(
-    given: Given, distribution: Distribution, url: str | None, claimed: Sequence[Claim]
+    given: Given,
+    distribution: Distribution,
+    url: str | None,
+    claimed: Sequence[Claim],
+    *,
+    capacity_score: bool = True,
 ) -> list[Flaw]:
-    """Return what is missing or wrong for our service, at *url* if it is given.
+    """Return what is missing or wrong for our service.
 
     An entry of which it is not known whose it is, is judged as ours; not if *url* says that ours
     is elsewhere.
+
+    Args:
+        given: The configuration.
+        distribution: Whose it is.
+        url: The service's address, if it is known.
+        claimed: Whose the entries of concern are.
+        capacity_score: Whether free storage may give points; in a second scheduler it never may.
     """
     found = list(_around(given.config, distribution))
+    if distribution is Distribution.SECONDARY or not capacity_score:
+        found += _capacity_scores(_profiles(given.config))
     if not claimed:
         text = f"no entry of extenders manages {RESOURCE}"
         return [Flaw(text=f"{text}: no pod is sent to the extender", remedy=_MERGE), *found]
@@ -70,8 +86,7 @@ def _around(config: Mapping[str, Any], distribution: Distribution) -> Iterator[F
             "--kubeconfig: it will not start",
             remedy=f"set it to {path}",
         )
-    profiles = config.get("profiles")
-    profiles = profiles if isinstance(profiles, list) else []
+    profiles = _profiles(config)
     shares = [(ALL_NODES, config.get(ALL_NODES))]
     for index, profile in enumerate(profiles):
         share = at(profile, [ALL_NODES])
@@ -83,6 +98,25 @@ def _around(config: Mapping[str, Any], distribution: Distribution) -> Iterator[F
             yield Flaw(text=text, remedy=SEND_ALL_NODES)
     if distribution is Distribution.SECONDARY:
         yield from _secondary(config, [at(profile, ["schedulerName"]) for profile in profiles])
+
+
+def _profiles(config: Mapping[str, Any]) -> list[Any]:
+    profiles = config.get(PROFILES)
+    return profiles if isinstance(profiles, list) else []
+
+
+def _capacity_scores(profiles: list[Any]) -> Iterator[Flaw]:
+    """Name the profiles in which free storage gives points: all that do not say otherwise."""
+    named = {f"{PROFILES}[{index}]": each for index, each in enumerate(profiles)}
+    for name, profile in (named or {"the default profile": None}).items():
+        disabled = at(profile, ["plugins", "score", "disabled"])
+        names = [at(each, ["name"]) for each in disabled] if isinstance(disabled, list) else []
+        if not {CAPACITY_PLUGIN, "*"}.intersection(names):
+            yield Flaw(
+                text=f"{name} lets {CAPACITY_PLUGIN} give points for free storage from Kubernetes "
+                "1.37 on, which outweighs EXTENDER_BALANCE=pack",
+                remedy=f"set {PROFILES}[].plugins.score.disabled to [{{name: {CAPACITY_PLUGIN}}}]",
+            )
 
 
 def _secondary(config: Mapping[str, Any], names: list[Any]) -> Iterator[Flaw]:

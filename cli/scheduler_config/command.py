@@ -91,19 +91,23 @@ def _print_for_autoscaler(given: Options) -> None:
 def _check(found: Given, given: Options, distribution: Distribution, namespaces: Namespaces) -> int:
     """Print what is missing or wrong in a configuration; return the exit status."""
     address = None if given.url is None else _address(given.url, distribution)
-    checked = _checked(found, distribution, address, namespaces)
+    checked = _checked(found, given, distribution, address, namespaces)
     print_answer(checked, given.output, _lines(checked))
     return _WRONG if checked.flaws else _RIGHT
 
 
 def _checked(
-    found: Given, distribution: Distribution, address: str | None, namespaces: Namespaces
+    found: Given,
+    given: Options,
+    distribution: Distribution,
+    address: str | None,
+    namespaces: Namespaces,
 ) -> Checked:
     """Find what is missing or wrong in a configuration, and whose entries there are."""
     claimed = claims(found.entries, address, namespaces)
-    return Checked(
-        file=found.origin, flaws=flaws(found, distribution, address, claimed), entries=claimed
-    )
+    score = not given.no_capacity_score
+    wrong = flaws(found, distribution, address, claimed, capacity_score=score)
+    return Checked(file=found.origin, flaws=wrong, entries=claimed)
 
 
 def _print_with_ours(given: Options, distribution: Distribution, namespaces: Namespaces) -> None:
@@ -112,14 +116,15 @@ def _print_with_ours(given: Options, distribution: Distribution, namespaces: Nam
         raise InputError("--url is missing: the address that kube-scheduler calls")
     address = _address(given.url, distribution)
     tls = _tls(given, distribution, namespaces)
-    wanted = make_wanted(distribution, address, tls, namespaces.ours)
+    score = not given.no_capacity_score
+    wanted = make_wanted(distribution, address, tls, namespaces.ours, capacity_score=score)
     if given.merge is None:
         _print_file(written(wanted, own_document=given.talos_document))
         return
     found = _read(given.merge, distribution)
     text = merged(found, wanted, namespaces, given.replace or ())
     again = read_given(found.origin, text.encode(), distribution)
-    left = _checked(again, distribution, address, namespaces).flaws
+    left = _checked(again, given, distribution, address, namespaces).flaws
     warn((f"{each.text} -> {each.remedy}" for each in left), quiet=given.quiet)
     _print_file(text)
 

@@ -12,17 +12,25 @@ from cli.scheduler_config.given import Given, at
 from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims, leads_to
 from cli.scheduler_config.wanted import (
     ALL_NODES,
+    DEFAULT_SCHEDULER,
+    PROFILES,
+    SCHEDULER_NAME,
     Distribution,
     Wanted,
     entry_lines,
     lines_of,
     why,
+    without_capacity_score,
 )
 
 _WAS = " # was:"
 """Before what stood behind `extenders:` when there was no extender, so that it can come back."""
 _ABOVE_ENTRY = frozenset(why(each)["urlPrefix"] for each in Distribution)
-_ABOVE_ALL_NODES = frozenset(why(each)[ALL_NODES] for each in Distribution)
+_ADDED: Mapping[str, Sequence[Any]] = {
+    ALL_NODES: [100],
+    PROFILES: [[without_capacity_score(name)] for name in (DEFAULT_SCHEDULER, SCHEDULER_NAME)],
+}
+"""What we add besides the entry, where it is not there, with its comment above."""
 
 
 class _Edit(NamedTuple):
@@ -105,7 +113,8 @@ def merged(
 ) -> str:
     """Return the text with our entry: in the place of the old one, else as the last.
 
-    percentageOfNodesToScore is added if it is not there. Whoever has set it keeps it.
+    percentageOfNodesToScore is added if it is not there, and profiles if some are wanted. Whoever
+    has set them keeps them.
 
     Args:
         given: The configuration.
@@ -123,11 +132,14 @@ def merged(
     others = [entry for index, entry in enumerate(given.entries) if index not in ours]
     place = ours[0] if ours else len(others)  # those before the first of ours are others
     entries = [*others[:place], wanted.entry, *others[place:]]
-    expected = {ALL_NODES: 100, **given.config, "extenders": entries}
+    around: dict[str, Any] = {ALL_NODES: 100}
+    if wanted.profiles:
+        around[PROFILES] = [*wanted.profiles]
+    expected = {**around, **given.config, "extenders": entries}
     page = _page(given)
     edits = [*_with_entry(page, wanted, ours)]
-    if ALL_NODES not in given.config:
-        lines = lines_of({ALL_NODES: 100}, wanted.why, given.node.start_mark.column)
+    for name in (each for each in around if each not in given.config):
+        lines = lines_of({name: around[name]}, wanted.why, given.node.start_mark.column)
         end = page.past_comments(page.end(given.node), given.node.start_mark.column)
         edits.append(_Edit(end, end, page.joined(lines)))
     return _checked(given, page.changed(edits), expected)
@@ -155,12 +167,15 @@ def removed(given: Given, url: str | None, namespaces: Namespaces) -> str:
     edits = [_Edit(*page.entry(value, index)) for index in ours]
     if not others:
         edits.append(_empty(page, key))
-    all_nodes = given.field(ALL_NODES)
-    if all_nodes is not None and given.config[ALL_NODES] == 100:
-        line = page.line(all_nodes[0].start_mark.index)
-        if (start := page.with_comment(line, _ABOVE_ALL_NODES)) < line:
-            edits.append(_Edit(start, page.end(all_nodes[1])))
-            del expected[ALL_NODES]
+    for name, values in _ADDED.items():
+        field = given.field(name)
+        if field is None or given.config[name] not in values:
+            continue
+        line = page.line(field[0].start_mark.index)
+        comments = frozenset(why(each)[name] for each in Distribution)
+        if (start := page.with_comment(line, comments)) < line:
+            edits.append(_Edit(start, page.end(field[1])))
+            del expected[name]
     return _checked(given, page.changed(edits), expected)
 
 

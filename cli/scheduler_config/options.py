@@ -77,6 +77,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             f"{NAME}.NAMESPACE.svc with the namespace in EXTENDER_NAMESPACE.",
         ),
     ] = None
+    no_capacity_score: Annotated[
+        bool,
+        typer.Option(
+            "--no-capacity-score",
+            help="Have kube-scheduler give no points for free storage, as it does from Kubernetes "
+            "1.37 on: for EXTENDER_BALANCE=pack. A second scheduler never does.",
+        ),
+    ] = False
     for_: Annotated[
         For,
         typer.Option(
@@ -122,6 +130,7 @@ def of_no_use(given: Options) -> Iterator[str]:
         "--remove": given.remove,
         "--replace": given.replace,
         "--talos-document": given.talos_document,
+        "--no-capacity-score": given.no_capacity_score,
         "--tls-ca": given.tls_ca,
         "--tls-cert": given.tls_cert,
         "--tls-key": given.tls_key,
@@ -155,6 +164,9 @@ def contradictions(given: Options) -> Iterator[str]:
         ),
         f"--talos-document is of no use with --distribution {given.distribution}": (
             given.talos_document and given.distribution is not Distribution.TALOS
+        ),
+        "--no-capacity-score is of no use with --remove, which takes out what was added": (
+            given.no_capacity_score and remove
         ),
         f"-o {given.output} is how --check prints what it finds; the rest is YAML anyway": (
             given.output is not Output.TABLE and check is None

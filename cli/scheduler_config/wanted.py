@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from textwrap import wrap
 from typing import Any
@@ -23,8 +23,12 @@ Source: siderolabs/talos pkg/machinery/config/types/k8s/scheduler.go. A machine 
 has cluster.scheduler, as older ones made it, is refused with this document beside it.
 """
 ALL_NODES = "percentageOfNodesToScore"
-"""The field besides the extender's entry that we set."""
+PROFILES = "profiles"
+"""What we set besides the extender's entry; profiles only where that is asked for."""
 SCHEDULER_NAME = "longhorn-scheduler"
+DEFAULT_SCHEDULER = "default-scheduler"
+CAPACITY_PLUGIN = "VolumeBinding"
+"""Gives points for free storage from Kubernetes 1.37 on (gate StorageCapacityScoring)."""
 
 _WIDTH = 100
 _WHY = {
@@ -32,6 +36,10 @@ _WHY = {
     ALL_NODES: (
         "All nodes. Otherwise kube-scheduler sends only a sample of more than 100 nodes, and "
         "the one node with room may not be in it."
+    ),
+    PROFILES: (
+        "VolumeBinding gives no points: from Kubernetes 1.37 on it would give up to 100 for free "
+        "storage, by figures up to a minute old. Which node's disks are best says the extender."
     ),
     "urlPrefix": (
         "The address of the Service: kube-scheduler runs in the host's network, where names of "
@@ -109,6 +117,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     entry: Mapping[str, Any]
     namespace: str
     """Of our service, and of the Lease of its second scheduler."""
+    profiles: Sequence[Mapping[str, Any]] = ()
+    """None: kube-scheduler's own, or those that are there."""
 
     @property
     def why(self) -> Mapping[str, str]:
@@ -154,8 +164,17 @@ def make_wanted(
     url: str,
     tls: Mapping[str, str] | None = None,
     namespace: str = OWN_NAMESPACE,
+    *,
+    capacity_score: bool = True,
 ) -> Wanted:
     """Return what is wanted for the service at *url*.
+
+    Args:
+        distribution: Whose configuration it is in.
+        url: The service's address.
+        tls: tlsConfig, for HTTPS.
+        capacity_score: Leave it to kube-scheduler whether free storage gives points. A second
+            scheduler, whose pods are ours, never does.
 
     Raises:
         InputError: kube-scheduler could not call this URL, or would trust any certificate.
@@ -184,7 +203,18 @@ def make_wanted(
         "httpTimeout": "5s",
         "managedResources": [{"name": RESOURCE, "ignoredByScheduler": True}],
     }
-    return Wanted(distribution=distribution, entry=entry, namespace=namespace)
+    profiles = []
+    if distribution is Distribution.SECONDARY:
+        profiles = [without_capacity_score(SCHEDULER_NAME)]
+    elif not capacity_score:
+        profiles = [without_capacity_score(DEFAULT_SCHEDULER)]
+    return Wanted(distribution=distribution, entry=entry, namespace=namespace, profiles=profiles)
+
+
+def without_capacity_score(scheduler: str) -> dict[str, Any]:
+    """Return the profile of a scheduler in which free storage gives no points."""
+    disabled = {"disabled": [{"name": CAPACITY_PLUGIN}]}
+    return {"schedulerName": scheduler, "plugins": {"score": disabled}}
 
 
 def checked_url(url: str) -> str:
@@ -234,7 +264,8 @@ def whole(wanted: Wanted, *, own_document: bool = False) -> dict[str, Any]:
             "resourceName": SCHEDULER_NAME,
             "resourceNamespace": wanted.namespace,
         }
-        config["profiles"] = [{"schedulerName": SCHEDULER_NAME}]
+    if wanted.profiles:
+        config[PROFILES] = [*wanted.profiles]
     config |= {ALL_NODES: 100, "extenders": [dict(wanted.entry)]}
     if own_document:
         return {"apiVersion": "v1alpha1", "kind": TALOS_KIND, "config": config}

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, PAGES, ROOT, name_of
+from tests.docs.pages import DOCS, PAGES, ROOT, name_of, tables
+from tests.e2e.controlplane.programs import kubernetes_version, minor_versions
 
-MODULES = (ROOT / "tests" / "e2e" / "controlplane" / "go.mod").read_text(encoding="utf-8")
 GATE = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-[KUBERNETES] = re.findall(r"k8s\.io/kubernetes v(\S+)", MODULES)
 [HELM] = re.findall(r"helm\.sh/helm/v\d+/cmd/helm@v(\d+\.\d+)\.\d+", GATE)
 
 
@@ -18,9 +17,22 @@ def text_of(path: str) -> str:
     return " ".join((ROOT / path).read_text(encoding="utf-8").split())
 
 
-def test_kubernetes_is_the_version_of_the_control_plane() -> None:
-    assert f"**Tested with.** Kubernetes {KUBERNETES}:" in text_of("README.md")
-    assert f"| Kubernetes | 1.26 and newer | {KUBERNETES}:" in text_of("docs/install.md")
+def test_kubernetes_is_what_the_control_planes_are_of() -> None:
+    oldest, *_, newest = minor_versions()
+
+    assert f"**Tested with.** Kubernetes {oldest} to {newest}:" in text_of("README.md")
+    assert f"| Kubernetes | 1.26 and newer | {oldest} to {newest}:" in text_of("docs/install.md")
+    assert f"tested with Kubernetes {oldest} to {newest}." in text_of("SECURITY.md")
+
+
+def test_each_control_plane_has_a_row_with_its_patch_version() -> None:
+    [rows] = tables(DOCS / "compatibility.md", "compatibility")
+    run = {row[0]: row[1:] for row in rows if row[1].startswith("run")}
+
+    assert {*run} == {*minor_versions()}
+    for minor, cells in run.items():
+        version = kubernetes_version({"E2E_KUBERNETES": minor})
+        assert all(re.match(rf"run, {re.escape(version)}(;|$)", cell) for cell in cells)
 
 
 def test_helm_is_the_version_of_the_gate() -> None:

@@ -8,8 +8,14 @@ leaderElection:
   # Its own Lease. Otherwise only one of it and the cluster's own scheduler would run.
   resourceName: longhorn-scheduler
   resourceNamespace: {{ .Release.Namespace }}
+# VolumeBinding gives no points: from Kubernetes 1.37 on it would give up to 100 for free storage,
+# by figures up to a minute old. Which node's disks are best says the extender.
 profiles:
   - schedulerName: {{ .Values.secondaryScheduler.schedulerName }}
+    plugins:
+      score:
+        disabled:
+          - name: VolumeBinding
 # All nodes. Otherwise kube-scheduler sends only a sample of more than 100 nodes, and the one node
 # with room may not be in it.
 percentageOfNodesToScore: 100

@@ -59,6 +59,9 @@ HOLDER: dict[str, Any] = {
 EMPTY = {**SLICE, "endpoints": []}
 LABELS = {"app": NAME}
 INSTANCES = [InstanceSeen(name=name, labels=LABELS) for name in (POD, f"{NAME}-1")]
+PACKING = [
+    msgspec.structs.replace(each, variables={"EXTENDER_BALANCE": "pack"}) for each in INSTANCES
+]
 CONTROL_PLANE = {"ipBlock": {"cidr": "192.0.2.0/28"}}
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
@@ -521,6 +524,12 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         "volumes of soon are made before kube-scheduler looks at their pod",
     ),
     (
+        Problem.PACK_OUTWEIGHED,
+        {"version": "v1.37.2", "instances": PACKING, "longhorn_settings": [TRACKED]},
+        "EXTENDER_BALANCE is pack, but kube-scheduler v1.37.2 gives more points for free storage, "
+        "as Longhorn's setting csi-storage-capacity-tracking is true",
+    ),
+    (
         Problem.COMPUTE_NODES_LEFT_OUT,
         {
             "longhorn_nodes": [node("compute", allow_scheduling=False), node("node-1")],
@@ -602,6 +611,23 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
     titles = {finding.problem for finding in findings(facts(**{**left_out, **changes}))}
 
     assert Problem.COMPUTE_NODES_LEFT_OUT.title not in titles
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"version": "v1.36.9"}, id="older"),
+        pytest.param({"instances": INSTANCES}, id="spread"),
+        pytest.param({"longhorn_settings": []}, id="not-tracked"),
+        pytest.param({"second_scheduler": "kube-scheduler:v1.37.2"}, id="second-scheduler"),
+    ],
+)
+def test_nothing_outweighs_packing(changes: Mapping[str, Any]) -> None:
+    outweighed = {"version": "v1.37.2", "instances": PACKING, "longhorn_settings": [TRACKED]}
+
+    titles = {finding.problem for finding in findings(facts(**{**outweighed, **changes}))}
+
+    assert Problem.PACK_OUTWEIGHED.title not in titles
 
 
 @pytest.mark.parametrize(

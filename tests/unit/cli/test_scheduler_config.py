@@ -41,6 +41,11 @@ from tests.scheduler_configurations import (
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 URL = "http://10.96.0.95:9504"
 WANTED = make_wanted(Distribution.KUBEADM, URL)
+NO_CAPACITY_SCORE = make_wanted(Distribution.KUBEADM, URL, capacity_score=False)
+PROFILE = {
+    "schedulerName": "default-scheduler",
+    "plugins": {"score": {"disabled": [{"name": "VolumeBinding"}]}},
+}
 NODES = "percentageOfNodesToScore: 100\n"
 TLS = tls_files("/tls/ca.crt", "/tls/tls.crt", "/tls/tls.key", "extender.svc")
 SHIPPED = {
@@ -142,6 +147,52 @@ def with_entry(**changes: Any) -> str:
     entry = {k: v for k, v in {**WANTED.entry, **changes}.items() if v is not None}
     config = {**yaml.safe_load(KUBEADM + NODES), "extenders": [entry]}
     return yaml.safe_dump(config)
+
+
+def test_free_storage_gives_no_points_if_that_is_asked_for() -> None:
+    config = yaml.safe_load(written(NO_CAPACITY_SCORE))
+
+    assert config["profiles"] == [PROFILE]
+    assert "profiles" not in yaml.safe_load(written(WANTED))
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_merged_so_it_gives_none_and_removed_all_is_as_before(name: str) -> None:
+    given = read(ADDED[name])
+
+    once = merged(given, NO_CAPACITY_SCORE)
+
+    profiles = yaml.safe_load(once)["profiles"]
+    assert profiles == given.config.get("profiles", [PROFILE])
+    assert merged(read(once), NO_CAPACITY_SCORE) == once
+    assert removed(read(once), None) == removed(read(merged(given, WANTED)), None)
+
+
+def test_profiles_of_somebody_else_stay_when_the_entry_is_removed() -> None:
+    theirs = yaml.safe_dump({"profiles": [PROFILE]})
+
+    assert removed(read(merge(HEAD + theirs)), None) == HEAD + theirs
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (KUBEADM, ["the default profile"]),
+        (
+            f"{HEAD}profiles: [null, {PROFILE}, {{schedulerName: a}}]",
+            ["profiles[0]", "profiles[2]"],
+        ),
+        (f"{HEAD}profiles: [{{plugins: {{score: {{disabled: [{{name: '*'}}]}}}}}}]", []),
+    ],
+)
+def test_check_names_profiles_in_which_free_storage_gives_points(
+    text: str, names: list[str]
+) -> None:
+    wrong = {
+        str(each) for each in flaws(read(text), Distribution.KUBEADM, URL, capacity_score=False)
+    } - {*texts(text)}
+
+    assert sorted(each.partition(" lets VolumeBinding give points")[0] for each in wrong) == names
 
 
 @pytest.mark.parametrize("distribution", Distribution)

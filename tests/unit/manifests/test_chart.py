@@ -314,7 +314,7 @@ def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
     assert container_of(deployment)["resources"]["limits"] == {"memory": "256Mi"}
     assert deployment["spec"]["replicas"] == 1
     assert pod["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
-    assert profile == {"schedulerName": "storage-scheduler"}
+    assert profile["schedulerName"] == "storage-scheduler"
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,12 @@ def test_the_secondary_scheduler() -> None:
             "resourceName": "longhorn-scheduler",
             "resourceNamespace": OWN_NAMESPACE,
         },
-        profiles=[{"schedulerName": "longhorn-scheduler"}],
+        profiles=[
+            {
+                "schedulerName": "longhorn-scheduler",
+                "plugins": {"score": {"disabled": [{"name": "VolumeBinding"}]}},
+            }
+        ],
     )
 
 
