@@ -17,11 +17,10 @@ from cli.scheduler_config.wanted import (
     SCHEDULER_NAME,
     Distribution,
     Wanted,
-    entry_lines,
-    lines_of,
     why,
     without_capacity_score,
 )
+from cli.scheduler_config.writing import entry_lines, lines_of
 
 _WAS = " # was:"
 """Before what stood behind `extenders:` when there was no extender, so that it can come back."""

@@ -1,18 +1,16 @@
 """What kube-scheduler's configuration must hold, and why; the shipped manifests are equal to it."""
 
-import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from textwrap import wrap
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
 from app.config import NAME, OWN_NAMESPACE, RESOURCE
 from app.errors import InputError
+from cli.scheduler_config.writing import lines_of
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -30,7 +28,6 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CAPACITY_PLUGIN = "VolumeBinding"
 """Gives points for free storage from Kubernetes 1.37 on (gate StorageCapacityScoring)."""
 
-_WIDTH = 100
 _WHY = {
     "kubeconfig": "With --config kube-scheduler ignores --kubeconfig, so the path must be here.",
     ALL_NODES: (
@@ -276,53 +273,3 @@ def written(wanted: Wanted, *, own_document: bool = False) -> str:
     """Write a whole configuration as YAML, with comments that say why; arguments as of `whole`."""
     lines = lines_of(whole(wanted, own_document=own_document), wanted.why)
     return "".join(f"{line}\n" for line in lines)
-
-
-def lines_of(
-    fields: Mapping[str, Any], reasons: Mapping[str, str], indent: int = 0
-) -> Iterator[str]:
-    """Write a mapping as lines of YAML, each field with its reason above it."""
-    for name, value in fields.items():
-        yield from _field(name, value, reasons, indent, " " * indent)
-
-
-def entry_lines(entry: Mapping[str, Any], reasons: Mapping[str, str], indent: int) -> Iterator[str]:
-    """Write one item of a list: the first field's reason stands above the dash."""
-    (name, value), *rest = entry.items()
-    yield from _field(name, value, reasons, indent, f"{' ' * indent}- ")
-    yield from lines_of(dict(rest), reasons, indent + 2)
-
-
-def _field(
-    name: str, value: object, reasons: Mapping[str, str], indent: int, start: str
-) -> Iterator[str]:
-    edge = f"{' ' * indent}# "
-    yield from wrap(
-        reasons.get(name, ""),
-        _WIDTH,
-        initial_indent=edge,
-        subsequent_indent=edge,
-        break_on_hyphens=False,
-    )
-    match value:
-        case dict():
-            yield f"{start}{name}:"
-            yield from lines_of(value, reasons, len(start) + 2)
-        case list():
-            yield f"{start}{name}:"
-            for item in value:
-                yield from entry_lines(item, reasons, len(start) + 2)
-        case _:
-            yield f"{start}{name}: {_scalar(value)}"
-
-
-def _scalar(value: object) -> str:
-    """Write a value without quotes where YAML reads the same back."""
-    quoted = json.dumps(value)
-    if not isinstance(value, str):
-        return quoted
-    try:
-        is_plain = yaml.safe_load(f"a: {value}") == {"a": value}
-    except yaml.YAMLError:
-        is_plain = False
-    return value if is_plain else quoted
