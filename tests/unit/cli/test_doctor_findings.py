@@ -851,6 +851,10 @@ def test_only_the_policies_for_the_pods_are_named() -> None:
         ),
         ({"second_scheduler": "kube-scheduler:v1.36.0"}, "it is v1.36.0, and the cluster v1.36.1"),
         ({"second_scheduler": "a:5000/scheduler:v1.35.7"}, "it is v1.35.7"),
+        (
+            {"version": "v1.37.2", "second_scheduler": "kube-scheduler:v1.36.3"},
+            "it is v1.36.3, and the cluster v1.37.2",
+        ),
         ({"second_scheduler": None}, "none is installed"),
     ],
 )
