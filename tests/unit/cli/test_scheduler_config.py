@@ -129,9 +129,11 @@ def removed(given: Given, url: str | None = URL) -> str:
     return scheduler_config.removed(given, url, NAMESPACES)
 
 
-def flaws(given: Given, distribution: Distribution, url: str | None) -> list[Flaw]:
+def flaws(
+    given: Given, distribution: Distribution, url: str | None, *, capacity_score: bool = True
+) -> list[Flaw]:
     claimed = claims(given.entries, url, NAMESPACES)
-    return scheduler_config.flaws(given, distribution, url, claimed)
+    return scheduler_config.flaws(given, distribution, url, claimed, capacity_score=capacity_score)
 
 
 def entries(text: str) -> Any:
@@ -160,18 +162,18 @@ def test_free_storage_gives_no_points_if_that_is_asked_for() -> None:
 def test_merged_so_it_gives_none_and_removed_all_is_as_before(name: str) -> None:
     given = read(ADDED[name])
 
-    once = merged(given, NO_CAPACITY_SCORE)
+    once = merged(given, NO_CAPACITY_SCORE, NAMESPACES)
 
     profiles = yaml.safe_load(once)["profiles"]
     assert profiles == given.config.get("profiles", [PROFILE])
-    assert merged(read(once), NO_CAPACITY_SCORE) == once
-    assert removed(read(once), None) == removed(read(merged(given, WANTED)), None)
+    assert merged(read(once), NO_CAPACITY_SCORE, NAMESPACES) == once
+    assert removed(read(once)) == removed(read(merged(given, WANTED, NAMESPACES)))
 
 
 def test_profiles_of_somebody_else_stay_when_the_entry_is_removed() -> None:
     theirs = yaml.safe_dump({"profiles": [PROFILE]})
 
-    assert removed(read(merge(HEAD + theirs)), None) == HEAD + theirs
+    assert removed(read(merge(HEAD + theirs))) == HEAD + theirs
 
 
 @pytest.mark.parametrize(
