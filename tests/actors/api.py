@@ -247,6 +247,21 @@ class Informer:
     def get(self, name: str, namespace: str = "") -> Object | None:
         return self.objects.get(Key(namespace, name))
 
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until *condition* holds: it is looked at now, and after each change."""
+        changed = asyncio.Event()
+
+        def wake(_old: Object | None, _new: Object | None) -> None:
+            changed.set()
+
+        self.handlers.append(wake)
+        try:
+            while not condition():
+                changed.clear()
+                await changed.wait()
+        finally:
+            self.handlers.remove(wake)
+
     async def run(self) -> NoReturn:
         """Follow the objects until cancelled. Whatever ends a watch, everything is listed anew."""
         while True:
