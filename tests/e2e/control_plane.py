@@ -70,7 +70,8 @@ class ControlPlane:
     Attributes:
         folder: Logs, certificates, kubeconfigs and data.
         users: Who may talk to it, and how.
-        audit_log: One JSON line for each request of our accounts.
+        audit_log: One JSON line for each request of our accounts, and for each write of anybody to
+            an EndpointSlice or a Lease.
         gates: What kube-apiserver and kube-scheduler have switched on when they are started.
     """
 
@@ -139,7 +140,7 @@ class ControlPlane:
         self._run("etcd", *self._etcd_flags())
         await self.start_api_server()
         self._run("kube-controller-manager", *self._controller_manager_flags())
-        self._run("kube-scheduler", *self._scheduler_flags(self._scheduler_file))
+        self._run("kube-scheduler", *self._own_scheduler_flags())
 
     async def start_scheduler(self, configuration: Object) -> None:
         """Start kube-scheduler on a KubeSchedulerConfiguration and wait until it is ready."""
@@ -148,7 +149,7 @@ class ControlPlane:
     async def start_scheduler_with(self, text: str) -> None:
         """Start kube-scheduler on a file with this text and wait until it is ready."""
         self._scheduler_file.write_text(text, encoding="utf-8")
-        self._run("kube-scheduler", *self._scheduler_flags(self._scheduler_file))
+        self._run("kube-scheduler", *self._own_scheduler_flags())
         await until(self._is_scheduler_ready, within=START_SECONDS)
 
     async def stop_scheduler(self) -> None:
@@ -194,6 +195,10 @@ class ControlPlane:
     def cpu_seconds(self) -> dict[str, float]:
         """Return the time of processors that each program has taken until now."""
         return {name: process.cpu_seconds for name, process in self._processes.items()}
+
+    def scheduler_command(self, configuration: Path, port: int) -> list[str]:
+        """Return the command of one more kube-scheduler, with the same account."""
+        return [str(self._programs["kube-scheduler"]), *self._scheduler_flags(configuration, port)]
 
     @property
     def _scheduler_file(self) -> Path:
@@ -279,14 +284,17 @@ class ControlPlane:
             "--kube-api-burst=600",
         ]
 
-    def _scheduler_flags(self, configuration: Path) -> list[str]:
+    def _own_scheduler_flags(self) -> list[str]:
+        return self._scheduler_flags(self._scheduler_file, self.ports.scheduler)
+
+    def _scheduler_flags(self, configuration: Path, port: int) -> list[str]:
         config = self.users.kubeconfig(SCHEDULER)
         return [
             f"--config={configuration}",
             f"--authentication-kubeconfig={config}",
             f"--authorization-kubeconfig={config}",
             "--bind-address=127.0.0.1",
-            f"--secure-port={self.ports.scheduler}",
+            f"--secure-port={port}",
             f"--cert-dir={self.folder / 'certificates'}",
             *self._gate_flags(),
         ]
@@ -355,5 +363,16 @@ _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "users": [EXTENDER, CONTROLLER]}, {"level": "None"}],
+    "rules": [
+        {"level": "Metadata", "users": [EXTENDER, CONTROLLER]},
+        {
+            "level": "Metadata",
+            "verbs": ["create", "update", "patch", "delete", "deletecollection"],
+            "resources": [
+                {"group": "discovery.k8s.io", "resources": ["endpointslices"]},
+                {"group": "coordination.k8s.io", "resources": ["leases"]},
+            ],
+        },
+        {"level": "None"},
+    ],
 }

@@ -220,16 +220,14 @@ class Extender:
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
     def _start_proxy(self, endpoints: Sequence[Endpoint]) -> None:
-        flags = {
-            "kubeconfig": self._control_plane.users.kubeconfig(ADMIN),
-            "namespace": OWN_NAMESPACE,
-            "service": NAME,
-            "port": self._port,
-            "record": self._record,
-        }
-        command = [sys.executable, "-m", "tests.e2e.proxy"]
-        command += [f"--endpoint={each.address}:{each.port}" for each in endpoints]
-        command += [f"--{flag}={value}" for flag, value in flags.items()]
+        command = proxy_command(
+            endpoints,
+            kubeconfig=self._control_plane.users.kubeconfig(ADMIN),
+            namespace=OWN_NAMESPACE,
+            service=NAME,
+            port=self._port,
+            record=self._record,
+        )
         self._proxy = Process("proxy", command, self._folder / "proxy.log")
 
     def _settings_of_instance(self) -> Settings:
@@ -239,3 +237,10 @@ class Extender:
     def _trouble(self) -> str:
         logs = [self._folder / "proxy.log", *sorted(self._folder.glob("extender-*.log"))]
         return "\n".join(log.read_text(errors="replace")[-500:] for log in logs if log.exists())
+
+
+def proxy_command(endpoints: Sequence[Endpoint], **flags: object) -> list[str]:
+    """Return the command that plays kube-proxy for one Service."""
+    command = [sys.executable, "-m", "tests.e2e.proxy"]
+    command += [f"--endpoint={each.address}:{each.port}" for each in endpoints]
+    return command + [f"--{flag}={value}" for flag, value in flags.items()]

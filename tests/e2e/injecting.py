@@ -192,16 +192,17 @@ def installed(
 ) -> Iterator[None]:
     """Install objects, and remove them at the end; if it *works*, wait until that has an effect."""
     try:
-        asyncio.run(_install(control_plane, objects))
+        asyncio.run(install(control_plane, objects))
         if works:
-            asyncio.run(_probe_until(control_plane, expected=True))
+            asyncio.run(probe_until(control_plane, expected=True))
         yield
     finally:
-        asyncio.run(_remove(control_plane, objects))
-        asyncio.run(_probe_until(control_plane, expected=False))
+        asyncio.run(remove(control_plane, objects))
+        asyncio.run(probe_until(control_plane, expected=False))
 
 
-async def _install(control_plane: ControlPlane, objects: list[Object]) -> None:
+async def install(control_plane: ControlPlane, objects: list[Object]) -> None:
+    """Install objects, and what they are about."""
     async with await control_plane.client() as client:
         api = Api(client)
         await api.ensure(csi_driver(), CSI_DRIVERS)
@@ -210,7 +211,7 @@ async def _install(control_plane: ControlPlane, objects: list[Object]) -> None:
             await api.create(obj, _kind(obj))
 
 
-async def _probe_until(control_plane: ControlPlane, *, expected: bool) -> None:
+async def probe_until(control_plane: ControlPlane, *, expected: bool) -> None:
     """Wait until new pods get the resource, or until they do so no longer."""
 
     async def is_so() -> bool:
@@ -220,7 +221,8 @@ async def _probe_until(control_plane: ControlPlane, *, expected: bool) -> None:
     await until(is_so, within=_EFFECT_SECONDS, what=f"injection: {expected}")
 
 
-async def _remove(control_plane: ControlPlane, objects: list[Object]) -> None:
+async def remove(control_plane: ControlPlane, objects: list[Object]) -> None:
+    """Remove objects."""
     async with await control_plane.client() as client:
         api = Api(client)
         for obj in objects:

@@ -23,13 +23,16 @@ def kubernetes_node(name: str) -> Object:
 
 
 def scheduler_configuration(
-    kubeconfig: Path, extender_url: str, manifests: Path = MANIFESTS
+    kubeconfig: Path,
+    extender_url: str,
+    manifests: Path = MANIFESTS,
+    file: str = "scheduler/kubeadm.yaml",
 ) -> Object:
-    """Read the shipped configuration of kube-scheduler, with paths and addresses of this machine.
+    """Read a shipped configuration of kube-scheduler, with paths and addresses of this machine.
 
     Its own election is off: the tests that restart it would wait for the old lease to run out.
     """
-    config: Object = yaml.safe_load((manifests / "scheduler" / "kubeadm.yaml").read_text())
+    config: Object = yaml.safe_load((manifests / file).read_text())
     config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
     config["leaderElection"] = {"leaderElect": False}
     config["extenders"][0]["urlPrefix"] = extender_url

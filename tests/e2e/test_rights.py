@@ -5,12 +5,10 @@ the manifests shows as a refusal; one that nobody needs shows as unused.
 """
 
 import asyncio
-import json
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from app.config import CONTROLLER_NAME, NAME
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Object
 from tests.actors.longhorn import backing_image, disk_uuid, longhorn_node
+from tests.e2e.audit import events, lines
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controllers import Controllers
@@ -45,7 +44,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 ) -> None:
     if not streaming_lists:  # as before Kubernetes 1.32, and in 1.33
         await _restart(control_plane, "--feature-gates=WatchList=false")
-    written = _lines(control_plane.audit_log)
+    written = lines(control_plane.audit_log)
 
     try:
         async with _serving_disk_schedules(control_plane), make_world(instances=2) as world:
@@ -56,7 +55,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 
     _assert_granted_and_needed(
         shipped(),
-        [*_events(control_plane.audit_log, EXTENDER, skip=written)],
+        [*events(control_plane.audit_log, skip=written, user=EXTENDER)],
         streaming_lists=streaming_lists,
     )
 
@@ -64,7 +63,7 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 async def test_the_controller_of_disk_schedules_has_the_rights_it_needs_and_no_others(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    written = _lines(control_plane.audit_log)
+    written = lines(control_plane.audit_log)
 
     async with _serving_disk_schedules(control_plane) as api:
         controllers = Controllers(control_plane, api, tmp_path, manage_objects=True)
@@ -77,7 +76,7 @@ async def test_the_controller_of_disk_schedules_has_the_rights_it_needs_and_no_o
 
     _assert_granted_and_needed(
         of_the_controller(manage_objects=True),
-        [*_events(control_plane.audit_log, CONTROLLER, skip=written)],
+        [*events(control_plane.audit_log, skip=written, user=CONTROLLER)],
         streaming_lists=True,
     )
 
@@ -253,15 +252,3 @@ def _call(event: dict[str, Any]) -> Call:
 
 def _decision(event: dict[str, Any]) -> str:
     return str(event["annotations"]["authorization.k8s.io/decision"])
-
-
-def _lines(log: Path) -> int:
-    return len(log.read_bytes().splitlines()) if log.exists() else 0
-
-
-def _events(log: Path, user: str, *, skip: int) -> Iterator[dict[str, Any]]:
-    with log.open() as lines:
-        for line in islice(lines, skip, None):
-            event = json.loads(line)
-            if event["user"]["username"] == user:
-                yield event

@@ -7,12 +7,15 @@ from typing import Any
 import yaml
 
 from app.config import CONTROLLER_NAME, NAME, OWN_NAMESPACE
+from tests.actors.longhorn import NAMESPACE
 
 ADMIN = "admin"
 SCHEDULER = "system:kube-scheduler"
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 EXTENDER = f"system:serviceaccount:{OWN_NAMESPACE}:{NAME}"
 CONTROLLER = f"system:serviceaccount:{OWN_NAMESPACE}:{CONTROLLER_NAME}"
+LONGHORN = f"system:serviceaccount:{NAMESPACE}:longhorn-service-account"
+"""May do all: this is about what it does, and not about its rights."""
 _ACCOUNTS = f"system:serviceaccounts,system:serviceaccounts:{OWN_NAMESPACE}"
 GROUPS = {
     ADMIN: "system:masters",
@@ -20,6 +23,7 @@ GROUPS = {
     CONTROLLER_MANAGER: "",
     EXTENDER: _ACCOUNTS,
     CONTROLLER: _ACCOUNTS,
+    LONGHORN: "system:masters",
 }
 """The users that tokens are made for."""
 

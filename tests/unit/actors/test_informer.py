@@ -22,6 +22,24 @@ def mark(obj: Object | None) -> str:
     return "" if obj is None else str(obj["spec"]["volumeName"])
 
 
+async def test_a_condition_is_looked_at_at_once_and_after_each_change() -> None:
+    server = FakeApiServer(Random(0))
+    async with server.client("actor") as client, asyncio.TaskGroup() as tasks:
+        informer = Informer(Api(client), CLAIMS)
+        running = tasks.create_task(informer.run())
+        await informer.until(lambda: not informer.objects)
+        waiting = tasks.create_task(informer.until(lambda: len(informer.objects) == 2))
+        put(server, "first", "1")
+        await asyncio.sleep(1)
+        assert not waiting.done()
+
+        put(server, "second", "1")
+        await asyncio.sleep(1)
+        assert waiting.done()
+        assert informer.handlers == []
+        running.cancel()
+
+
 @pytest.mark.parametrize("compacted", [False, True])
 async def test_after_a_break_all_is_made_up_for(*, compacted: bool) -> None:
     server = FakeApiServer(Random(0))
