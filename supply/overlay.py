@@ -42,6 +42,8 @@ class Wanted(NamedTuple):
     """Where certificates come from: one of `TLS`, or empty for plain HTTP."""
     second_scheduler: str = ""
     """The version of a second kube-scheduler, like v1.36.2; empty: none."""
+    namespace: str = ""
+    """Where an installation stands that is to stay there; empty: in the namespace of the files."""
 
 
 def main() -> int:
@@ -58,6 +60,7 @@ def main() -> int:
     parser.add_argument("--admission", choices=("none", "policy"), default="none")
     parser.add_argument("--tls", choices=("none", *TLS), default="none")
     parser.add_argument("--second-scheduler", default="", metavar="VERSION")
+    parser.add_argument("--namespace", default="")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     wanted = Wanted(
@@ -67,6 +70,7 @@ def main() -> int:
         arguments.admission == "policy",
         "" if arguments.tls == "none" else arguments.tls,
         arguments.second_scheduler,
+        arguments.namespace,
     )
     try:
         content = overlay(wanted, Path(os.path.relpath(ROOT, arguments.folder)))
@@ -88,6 +92,11 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     Raises:
         OverlayError: The image, an address or a version cannot be used.
     """
+    if wanted.namespace and (wanted.second_scheduler or wanted.with_admission_policy):
+        raise OverlayError(
+            "NAMESPACE goes with neither SECOND_SCHEDULER nor ADMISSION=policy, which say in more "
+            "places where they are: install with Helm, or leave it out"
+        )
     components = TLS.get(wanted.tls, ())
     if wanted.with_policy:
         if wanted.second_scheduler and not wanted.addresses:
@@ -109,6 +118,8 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
         "components": [str(root / _COMPONENTS / each) for each in components],
         "patches": patches if wanted.addresses else [],
     }
+    if wanted.namespace:
+        content["namespace"] = wanted.namespace
     if version := wanted.second_scheduler:
         if not re.fullmatch(r"v\d+\.\d+\.\d+", version):
             raise OverlayError(f"SECOND_SCHEDULER is {version!r}; it must be like v1.36.2")

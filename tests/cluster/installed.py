@@ -45,10 +45,10 @@ async def upgrade(cluster: RunningCluster, *settings: str, wait: bool = True) ->
     )
 
 
-async def roll_out(cluster: RunningCluster) -> None:
+async def roll_out(cluster: RunningCluster, namespace: str = NAMESPACE) -> None:
     """Wait until all instances are ready, and no others are left."""
     await cluster.administrator.run(
-        *("kubectl", "rollout", "status", f"deployment/{NAME}", "--namespace", NAMESPACE)
+        *("kubectl", "rollout", "status", f"deployment/{NAME}", "--namespace", namespace)
     )
 
 

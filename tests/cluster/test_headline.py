@@ -37,8 +37,8 @@ async def test_one_command_leads_to_pods_that_run_where_they_have_room(
     cluster: RunningCluster,
 ) -> None:
     run = cluster.administrator.run
-    [command] = commands_of(CHAPTER)
-    await run("bash", "-euc", command.text.replace("REPOSITORY", "registry.example"))
+    for command in commands_of(CHAPTER):
+        await run("bash", "-euc", command.text.replace("REPOSITORY", "registry.example"))
     await run("kubectl", "apply", "--filename", "examples/burst.yaml")
     pods = await expect_pods_with_room(cluster)
     await end_burst(cluster)
@@ -54,7 +54,7 @@ async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster: Running
     served = await administrator.run("kubectl", "api-resources", "--output", "name")
     kinds = POLICY if "mutatingadmissionpolicies." in served else WEBHOOK
     for kind in kinds:
-        await administrator.run("kubectl", "delete", kind, f"{NAME}-injection")
+        await administrator.run("kubectl", "delete", kind, f"{NAME}-injection.{NAMESPACE}")
 
     tested = await administrator.attempt("helm", "test", NAME, "--namespace", NAMESPACE, "--logs")
 

@@ -15,7 +15,7 @@ from tests.cluster.images import ROOT
 from tests.cluster.installed import ADDRESS, SERVICE, roll_out
 from tests.cluster.outside import REPOSITORY
 from tests.cluster.running import RunningCluster
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN
 
 pytestmark = pytest.mark.nodes
 
@@ -23,14 +23,14 @@ RELEASES = {"0.1.0": "e846c10", "0.2.0": "cb99577"}
 """The commits of those that are not this one."""
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
 SCHEDULER = Path("manifests/scheduler/kubeadm.yaml")
-KUSTOMIZE = ("make", "install-cluster", f"IMAGE={REPOSITORY}:{{}}", f"CLUSTER_IP={ADDRESS}")
+KUSTOMIZE = ("make", "install-cluster", f"IMAGE={REPOSITORY}:{{}}", f"CLUSTER_IP={ADDRESS}", f"NAMESPACE={LONGHORN}")
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
-    *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts", "--wait"),
+    *("--namespace", LONGHORN, "--take-ownership", "--force-conflicts", "--wait"),
     *("--set", f"image.repository={REPOSITORY}", "--set", f"service.clusterIP.ipv4={ADDRESS}"),
     *("--set", "kubeSchedulerConfigured=true"),
 )
-"""As docs/upgrade.md has them."""
+"""As docs/upgrade.md has them, where the older ones are."""
 SILENCE_SECONDS = 5.0
 """The longest time without an answer; leaders that end give their lease away."""
 
@@ -61,7 +61,7 @@ async def test_pods_get_nodes_on_the_way_here_and_back(
         await until_more(answers)
         async with pods_created(cluster) as names:
             await administrator.run(*(word.format(version(ROOT)) for word in way))
-            await roll_out(cluster)
+            await roll_out(cluster, LONGHORN)
             await install(cluster, tree)
         await until_more(answers)
     await all_scheduled_soon(cluster, names)
@@ -86,4 +86,4 @@ def unpacked(commit: str, folder: Path) -> Path:
 async def install(cluster: RunningCluster, tree: Path) -> None:
     """Install the service of an older tree, as its docs say."""
     await cluster.administrator.run("kubectl", "apply", "-k", str(tree / OVERLAY))
-    await roll_out(cluster)
+    await roll_out(cluster, LONGHORN)
