@@ -24,6 +24,7 @@ class Cluster:
         sharing: Says which replicas linked clones share.
         disk_schedules: None if Longhorn does not use them.
         shards: None if it makes no erasure-coded volumes.
+        upgrades: None if it does not upgrade data engine v2 live.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Cluster:
         namespace: str,
         has_schedules: bool,
         has_shards: bool,
+        has_upgrades: bool,
     ) -> None:
         self.api = api
         self.random = random
@@ -50,12 +52,12 @@ class Cluster:
         self.backing_images = Informer(api, kinds.BACKING_IMAGES, namespace)
         self.instance_managers = Informer(api, kinds.INSTANCE_MANAGERS, namespace)
         self.engine_images = Informer(api, kinds.ENGINE_IMAGES, namespace)
-        self.upgrades = Informer(api, kinds.UPGRADES, namespace)
         self.sharing = Sharing(self.replicas)
         self.disk_schedules = (
             Informer(api, kinds.DISK_SCHEDULES, namespace) if has_schedules else None
         )
         self.shards = Informer(api, kinds.SHARDS, namespace) if has_shards else None
+        self.upgrades = Informer(api, kinds.UPGRADES, namespace) if has_upgrades else None
         self.kubernetes_nodes = Informer(api, kinds.KUBERNETES_NODES)
         self.csi_nodes = Informer(api, kinds.CSI_NODES)
         self.runners = Runners(
@@ -82,10 +84,10 @@ class Cluster:
             self.storage_classes,
             self.instance_managers,
             self.engine_images,
-            self.upgrades,
             self.csi_nodes,
             *([self.disk_schedules] if self.disk_schedules else []),
             *([self.shards] if self.shards else []),
+            *([self.upgrades] if self.upgrades else []),
         )
 
     def key(self, name: str) -> Key:
@@ -98,6 +100,10 @@ class Cluster:
     def known_settings(self) -> longhorn.Settings:
         """Return the settings that decide where replicas go."""
         return longhorn.read_settings(self.setting_values())
+
+    def known_upgrades(self) -> list[Object]:
+        """Return all live upgrades as last heard of."""
+        return [] if self.upgrades is None else [*self.upgrades.objects.values()]
 
     def known_shards(self) -> list[Object]:
         """Return all shards as last heard of."""

@@ -41,6 +41,7 @@ class Longhorn:
             `placement`. With DiskSchedules, whether caches of these lag; see `views`.
         disk_schedules: What it does with DiskSchedules.
         shards: Whether it makes erasure-coded volumes.
+        upgrades: Whether it upgrades data engine v2 live, as since v1.13.
 
     Attributes:
         cluster: The caches it works on, filled while it runs.
@@ -58,6 +59,7 @@ class Longhorn:
         stale: bool = True,
         disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
         shards: bool = False,
+        upgrades: bool = False,
     ) -> None:
         self.cluster = Cluster(
             api,
@@ -67,6 +69,7 @@ class Longhorn:
             namespace=namespace,
             has_schedules=disk_schedules is not DiskSchedules.UNUSED,
             has_shards=shards,
+            has_upgrades=upgrades,
         )
         self.requests = Requests(self.cluster)
         placement = Placement(self.cluster, stale=stale)

@@ -75,7 +75,8 @@ class Volumes:
             if self._cluster.shards is not None:
                 self._cluster.shards.handlers.append(self._on_shard)
             self._cluster.nodes.handlers.append(self._on_node)
-            self._cluster.upgrades.handlers.append(self._on_upgrade)
+            if self._cluster.upgrades is not None:
+                self._cluster.upgrades.handlers.append(self._on_upgrade)
             for volume in [*self._cluster.volumes.objects.values()]:
                 self._on_volume(None, volume)
         raise AssertionError("controllers do not end")
@@ -187,7 +188,7 @@ class Volumes:
         for _ in range(_MOST_STEPS):
             volume = msgspec.structs.replace(
                 read_volume(draft.volume),
-                is_paused=is_paused(draft.volume, self._cluster.upgrades.objects.values()),
+                is_paused=is_paused(draft.volume, self._cluster.known_upgrades()),
             )
             shared = self._cluster.sharing.taken
             replicas = [

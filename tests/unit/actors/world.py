@@ -41,6 +41,7 @@ class World:
         stale: bool = True,
         disk_schedules: DiskSchedules = DiskSchedules.UNUSED,
         shards: bool = False,
+        upgrades: bool = False,
     ) -> None:
         self.random = Random(seed)
         resources = (*RESOURCES, *SCHEDULER_RESOURCES, DISK_SCHEDULES)
@@ -58,6 +59,7 @@ class World:
             stale=stale,
             disk_schedules=disk_schedules,
             shards=shards,
+            upgrades=upgrades,
         )
         self.granting_api = Api(self.server.client("granting"))
         self.granting = Granting(
