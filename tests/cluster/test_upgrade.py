@@ -23,7 +23,13 @@ RELEASES = {"0.1.0": "e846c10", "0.2.0": "cb99577"}
 """The commits of those that are not this one."""
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
 SCHEDULER = Path("manifests/scheduler/kubeadm.yaml")
-KUSTOMIZE = ("make", "install-cluster", f"IMAGE={REPOSITORY}:{{}}", f"CLUSTER_IP={ADDRESS}", f"NAMESPACE={LONGHORN}")
+KUSTOMIZE = (
+    "make",
+    "install-cluster",
+    f"IMAGE={REPOSITORY}:{{}}",
+    f"CLUSTER_IP={ADDRESS}",
+    f"NAMESPACE={LONGHORN}",
+)
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", LONGHORN, "--take-ownership", "--force-conflicts", "--wait"),

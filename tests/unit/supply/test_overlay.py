@@ -112,3 +112,14 @@ def test_an_image_without_a_tag_is_refused(image: str) -> None:
 def test_addresses_that_cannot_be_are_refused(addresses: tuple[str, ...], why: str) -> None:
     with pytest.raises(OverlayError, match=why):
         made(IMAGE, *addresses)
+
+
+def test_an_installation_stays_in_the_namespace_that_is_named() -> None:
+    assert made(namespace="longhorn-system")["namespace"] == "longhorn-system"
+    assert "namespace" not in made()
+
+
+@pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"with_admission_policy": True}])
+def test_a_namespace_is_refused_beside_what_names_its_own(more: dict[str, Any]) -> None:
+    with pytest.raises(OverlayError, match="NAMESPACE goes with neither"):
+        made(namespace="longhorn-system", **more)
