@@ -23,7 +23,7 @@ RUNNING_SECONDS = 180.0
 
 
 async def install(cluster: RunningCluster, folder: Path) -> None:
-    """Run the five commands of the docs, which end with a burst of pods."""
+    """Run the commands of the docs, which end with a burst of pods."""
     sent = folder / "sent-to-the-node"
     write_program(folder / "programs" / "ssh", f'cat > "{sent}"')
     path = f"{folder / 'programs'}:{os.environ['PATH']}"

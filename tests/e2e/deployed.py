@@ -12,6 +12,7 @@ from tests.e2e.extender import ROOT, START_SECONDS, Extender
 from tests.e2e.proxy import Endpoint
 from tests.e2e.service_pods import ServicePods
 from tests.e2e.waiting import until
+from tests.fakes.installed import LONGHORN
 from tests.ports import free_ports
 from tests.tools import give_up
 
@@ -42,6 +43,7 @@ class DeployedExtender(Extender):
         """Wait for pods; there is no Service yet."""
         self.pods = ServicePods(
             self._api,
+            namespace=self.namespace,
             endpoints=self._endpoints,
             folder=self._folder,
             kubeconfig=lambda name, token: self._control_plane.users.kubeconfig_of(
@@ -70,6 +72,12 @@ class DeployedExtender(Extender):
         await super().stop()
 
 
+class DeployedInLonghorns(DeployedExtender):
+    """Installed where Longhorn is, as it was up to 0.2.0."""
+
+    namespace = LONGHORN
+
+
 def clean_clone(folder: Path) -> Path:
     """Make a clone of what is committed."""
     clone = folder / "clone"
@@ -94,7 +102,8 @@ class Administrator:
     """
 
     def __init__(self, kubeconfig: Path, folder: Path, **variables: str) -> None:
-        self._environ = {**os.environ, "KUBECONFIG": str(kubeconfig), **variables}
+        self.kubeconfig = str(kubeconfig)
+        self._environ = {**os.environ, "KUBECONFIG": self.kubeconfig, **variables}
         self._folder = folder
 
     async def run(self, *command: str, stdin: str = "") -> str:

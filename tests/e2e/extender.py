@@ -74,9 +74,11 @@ class Extender:
         instances: In the order of their pods.
         url: What kube-scheduler calls.
         runs_pods: Whether it runs the pods of the service itself; else they are objects alone.
+        namespace: Where it is installed.
     """
 
     runs_pods = False
+    namespace = OWN_NAMESPACE
 
     def __init__(
         self,
@@ -200,14 +202,14 @@ class Extender:
             await asyncio.sleep(_PROBE_SECONDS)
 
     async def _holder(self) -> str:
-        lease = await self._api.get(LEASES, NAME, OWN_NAMESPACE)
+        lease = await self._api.get(LEASES, NAME, self.namespace)
         holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
         return str(holder).partition("_")[0]
 
     async def _make_pod(self, instance: InstanceProcess) -> None:
         await self._api.ensure(
             {
-                "metadata": {"name": instance.pod, "namespace": OWN_NAMESPACE},
+                "metadata": {"name": instance.pod, "namespace": self.namespace},
                 "spec": {
                     "nodeName": PODS_NODE,
                     "containers": [{"name": "extender", "image": "none"}],
@@ -216,14 +218,14 @@ class Extender:
             PODS,
         )
         addresses = {"podIP": instance.address, "podIPs": [{"ip": instance.address}]}
-        key = Key(OWN_NAMESPACE, instance.pod)
+        key = Key(self.namespace, instance.pod)
         await self._api.patch(PODS, key, {"status": addresses}, "status")
 
     def _start_proxy(self, endpoints: Sequence[Endpoint]) -> None:
         command = proxy_command(
             endpoints,
             kubeconfig=self._control_plane.users.kubeconfig(ADMIN),
-            namespace=OWN_NAMESPACE,
+            namespace=self.namespace,
             service=NAME,
             port=self._port,
             record=self._record,

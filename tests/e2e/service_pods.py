@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import httpx
 import msgspec
 
-from app.config import NAME, OWN_NAMESPACE, PREFIX
+from app.config import NAME, PREFIX
 from tests.actors.api import PODS, Api, Informer, Key, Kind, Object, key_of
 from tests.actors.controller import Controller
 from tests.actors.kubelet import is_bound
@@ -60,6 +60,7 @@ class ServicePods:
 
     Args:
         api: Where pods are written.
+        namespace: Where they are.
         endpoints: The addresses for the pods, and the port of this machine that each stands for.
         folder: For logs and kubeconfigs.
         kubeconfig: Writes one for a token, and returns it.
@@ -70,18 +71,20 @@ class ServicePods:
         self,
         api: Api,
         *,
+        namespace: str,
         endpoints: list[Endpoint],
         folder: Path,
         kubeconfig: Callable[[str, str], Path],
         sources: Mapping[str, Path],
     ) -> None:
         self._api = api
+        self._namespace = namespace
         self._free = [*endpoints]
         self._folder = folder
         self._kubeconfig = kubeconfig
         self._sources = sources
         self._running: dict[str, _Running] = {}
-        self._pods = Informer(api, PODS, OWN_NAMESPACE)
+        self._pods = Informer(api, PODS, namespace)
         self._pods.handlers.append(self._changed)
         self._controller = Controller(self._reconcile, workers=_WORKERS)
 
@@ -97,7 +100,7 @@ class ServicePods:
 
     def container(self, pod: str) -> Container:
         """Return the container of a pod that runs."""
-        found = self._pods.get(pod, OWN_NAMESPACE)
+        found = self._pods.get(pod, self._namespace)
         assert found is not None, f"there is no pod {pod}"
         return self._running[found["metadata"]["uid"]].container
 
@@ -151,7 +154,7 @@ class ServicePods:
 
     async def _start(self, pod: Object, uid: str) -> None:
         [container] = pod["spec"]["containers"]
-        account = Key(OWN_NAMESPACE, pod["spec"]["serviceAccountName"])
+        account = Key(self._namespace, pod["spec"]["serviceAccountName"])
         request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",

@@ -22,7 +22,7 @@ from tests.e2e.waiting import until
 from tests.e2e.world import World
 
 CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
-MOST_COMMANDS = 5
+MOST_COMMANDS = 6
 PODS = 16
 NODES = ("node-1", "node-2", "node-3", "node-4")
 DISKS = [{"disk": 80}, {"disk": 40}, {"disk": 20}, {"disk": 20}]
@@ -33,7 +33,7 @@ ADDRESS = "10.96.0.95"
 BOUND_SECONDS = 60.0
 
 
-async def test_five_commands_lead_to_pods_that_have_room(
+async def test_six_commands_lead_to_pods_that_have_room(
     bare: ControlPlane, tmp_path: Path, report: Report
 ) -> None:
     commands = [

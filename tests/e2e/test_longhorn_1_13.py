@@ -3,6 +3,8 @@ extender of its own: nothing of it changes anything of ours.
 """
 
 import asyncio
+import json
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,21 +13,28 @@ from typing import Any
 
 import pytest
 
+from app.config import NAME
+from supply.version import version
 from tests.actors import api as kinds
 from tests.actors.api import Object
+from tests.actors.longhorn.release import ENABLED
 from tests.e2e.coming import Coming, scheduled_by
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.extender import PROBE
+from tests.e2e.deployed import Administrator, DeployedInLonghorns
+from tests.e2e.extender import PROBE, ROOT
 from tests.e2e.injecting import POLICY, SECOND, Way, install, policy, probe_until, remove
+from tests.e2e.kubernetes import scheduler_configuration
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.longhorn_1_13 import reached, switch, upgraded
 from tests.e2e.ours import changes, look
 from tests.e2e.report import Report
 from tests.e2e.second_scheduler import second_scheduler
+from tests.e2e.users import ADMIN, SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
+from tests.fakes.installed import LONGHORN
 
 pytestmark = [ONE_LOOP, pytest.mark.alone]
 
@@ -37,6 +46,11 @@ SWITCH_SECONDS = 3.0
 MORE_SECONDS = 5.0
 """More than the longest wait before, on a machine that does something else at times."""
 BIND_SECONDS = 60.0
+INSTALLED = (
+    *("helm", "install", NAME, f"charts/{NAME}", "--namespace", LONGHORN),
+    *("--set", f"image.repository={NAME},service.clusterIP.ipv4=10.96.0.95"),
+    *("--set", "injection.mode=none"),
+)
 OPT_OUT = {"longhorn-scheduler-extender/injection": "disabled"}
 
 Happen = Callable[[World], Awaitable[None]]
@@ -166,6 +180,44 @@ async def test_pods_of_its_extender_go_on_when_ours_is_taken_away(
         of_theirs = {name for name in world.seen.node_of() if name != "injected"}
         assert {call.pod for call in theirs.calls()} == {f"default/{name}" for name in of_theirs}
         assert {call.pod for call in world.extender.calls()} - {PROBE} == {"default/injected"}
+
+
+@pytest.mark.gate
+async def test_an_installation_in_its_namespace_goes_on_while_its_extender_is_off(
+    bare: ControlPlane, tmp_path: Path
+) -> None:
+    async with World(bare, tmp_path, make_extender=DeployedInLonghorns, extenders=[]) as world:
+        administrator = Administrator(bare.users.kubeconfig(ADMIN), ROOT)
+        await world.add_nodes(*NODES)
+        service = world.extender
+        assert isinstance(service, DeployedInLonghorns)
+        service.sources[version(ROOT)] = ROOT
+        await administrator.run(*INSTALLED)
+        await service.serve()
+        await bare.stop_scheduler()
+        kubeconfig = bare.users.kubeconfig(SCHEDULER)
+        await bare.start_scheduler(
+            scheduler_configuration(kubeconfig, service.url, ROOT / "manifests")
+        )
+        async with upgraded(world):
+            for number in range(3):
+                await create(world, scheduled_by(DEFAULT, f"pod-{number}"))
+            await all_bound(world)
+
+            assert {call.pod for call in service.calls()} - {PROBE} == {
+                f"default/pod-{number}" for number in range(3)
+            }
+            assert await problems(administrator) >= {"namespace-shared"}
+            await world.set_longhorn(ENABLED, "true")
+            assert await problems(administrator) >= {"namespace-contested"}
+
+
+async def problems(administrator: Administrator) -> set[str]:
+    """Return what `doctor` finds of an installation in Longhorn's namespace."""
+    place = ("env", f"EXTENDER_NAMESPACE={LONGHORN}", sys.executable, "-m", "cli")
+    kubeconfig = ("--kubeconfig", administrator.kubeconfig)
+    done = await administrator.attempt(*place, "doctor", *kubeconfig, "--output", "json")
+    return {each["problem"] for each in json.loads(done.stdout)["findings"]}
 
 
 def kept_out(name: str) -> Object:

@@ -14,7 +14,7 @@ from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.deployed import Administrator, DeployedExtender
+from tests.e2e.deployed import Administrator, DeployedExtender, DeployedInLonghorns
 from tests.e2e.extender import ROOT
 from tests.e2e.kubernetes import scheduler_configuration
 from tests.e2e.report import Report
@@ -27,14 +27,17 @@ OLD, NEW = "0.1.0", "0.2.0"
 COMMIT_OF_OLD = "e846c10fd4f80d413551afd9e04b74601a2724df"
 IP = "10.96.0.95"
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
-KUSTOMIZE = ("make", "install-cluster", f"IMAGE=registry.example/{NAME}:{NEW}", f"CLUSTER_IP={IP}")
+KUSTOMIZE = (
+    *("make", "install-cluster", f"IMAGE=registry.example/{NAME}:{NEW}", f"CLUSTER_IP={IP}"),
+    f"NAMESPACE={NAMESPACE}",
+)
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts"),
     *("--set", f"service.clusterIP.ipv4={IP}", "--set", "injection.mode=none"),
     *("--set", f"image.repository={NAME}"),
 )
-"""As docs/upgrade.md has it, without --wait: the test sees for itself."""
+"""As docs/upgrade.md has it, where the older one is; without --wait: the test sees for itself."""
 NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
 """A pod for each node in turn would overfill the small ones."""
 SIZE = "50Gi"
@@ -62,7 +65,7 @@ def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
     bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report, way: Sequence[str]
 ) -> None:
-    async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
+    async with World(bare, tmp_path, make_extender=DeployedInLonghorns, extenders=[]) as world:
         service = world.extender
         assert isinstance(service, DeployedExtender)
         service.sources |= {OLD: old_tree, NEW: ROOT}

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import OWN_NAMESPACE
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Kind, Object, key_of
 from tests.actors.kubelet import Kubelets
@@ -341,7 +340,7 @@ class World:
             persistent_volumes=cluster.persistent_volumes,
             volumes=cluster.volumes,
             end_seconds=0.5,
-            left_to_others=OWN_NAMESPACE if self._make_extender.runs_pods else None,
+            left_to_others=self._make_extender.namespace if self._make_extender.runs_pods else None,
         )
         provisioner = Provisioner(
             self.api,
