@@ -129,12 +129,16 @@ def _scale(run: Run, plan: Move, replicas: str) -> str:
 
 
 def _delete_leases(run: Run, namespace: str) -> None:
-    """Delete those that nobody holds: Longhorn's own extender may hold one of these names."""
+    """Delete those of the pods that are gone: Longhorn's own extender may hold one of these names.
+
+    A holder is a pod by its name; one that lost its rights first could not give the Lease back.
+    """
     where = f"--namespace={namespace}"
     holder = "--output=jsonpath={.metadata.name} {.spec.holderIdentity}"
     for lease in LEASES:
         found = run("kubectl", "get", "lease", lease, where, "--ignore-not-found", holder)
-        if found.strip() == lease:
+        _, _, holder_of = found.partition(" ")
+        if found and (not holder_of or holder_of.startswith(f"{lease}-")):
             run("kubectl", "delete", "lease", lease, where)
 
 

@@ -65,6 +65,8 @@ async def left(cluster: RunningCluster, namespace: str) -> list[str]:
     found = await run("kubectl", "get", inside, "-n", namespace, "-l", OURS, "-o", "json")
     leases = await run("kubectl", "get", "leases", "-n", namespace, "-o", "json")
     names = [each["metadata"]["name"] for each in json.loads(found)["items"]]
+    # Rights of the one that has come are where Longhorn is.
+    names = [name for name in names if "." not in name or name.endswith(f".{namespace}")]
     names += [
         each["metadata"]["name"]
         for each in json.loads(leases)["items"]

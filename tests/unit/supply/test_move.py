@@ -83,7 +83,16 @@ def test_way_back_makes_no_namespace() -> None:
     assert cluster.commands[-1] == "kubectl delete longhorn-scheduler"
 
 
-def test_lease_that_somebody_holds_stays() -> None:
+@pytest.mark.parametrize("pod", ["longhorn-scheduler-extender-7d9-x", "longhorn-scheduler-5f-y"])
+def test_lease_of_a_pod_that_is_gone_goes(pod: str) -> None:
+    cluster = Cluster({}, held=f"{pod}_some-uuid")
+
+    moved(cluster)
+
+    assert "kubectl delete longhorn-system" in cluster.commands
+
+
+def test_lease_that_somebody_else_holds_stays() -> None:
     cluster = Cluster({}, held="longhorn-manager-x")
 
     moved(cluster)
