@@ -3,6 +3,7 @@
 `python -m cli.schema COMMAND PATH` writes one: docs/COMMAND.schema.json.
 """
 
+import inspect
 import json
 import sys
 from collections.abc import Mapping
@@ -40,7 +41,11 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def schema(command: str) -> dict[str, Any]:
     """Return the schema of a command. Programs must ignore fields that they do not know."""
-    return {"$schema": _DRAFT, **msgspec.json.schema(PRINTED[command])}
+    found = {"$schema": _DRAFT, **msgspec.json.schema(PRINTED[command])}
+    for each in found["$defs"].values():
+        if text := each.get("description"):  # of an enum it has the indent that Python 3.13 removes
+            each["description"] = inspect.cleandoc(text)
+    return found
 
 
 if __name__ == "__main__":
