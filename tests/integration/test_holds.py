@@ -8,7 +8,6 @@ import pytest
 
 from extender import End
 from tests.fakes import Answer, Fault, Object, WatchGarbage
-from tests.fakes.installed import LONGHORN
 from tests.integration.instances import VIRTUAL_TIME, setting
 from tests.integration.scheduling import (
     HELD,
@@ -220,16 +219,17 @@ async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds: s
         await world.ends(End.NOT_CHOSEN)
 
 
-async def test_a_longhorn_setting_ends_what_stands_too_long_and_its_end_is_heard_of() -> None:
+async def test_a_longer_timeout_lets_a_hold_stand_and_its_end_ends_it() -> None:
     async with serving() as world:
         await world.add_pods("first", "second")
-        world.server.put(setting(SCHEDULING, "100"))
+        world.server.put(setting(SCHEDULING, "0"))  # of Longhorn's own extender
+        world.set_config(pod_scheduling_timeout="100")
         await world.settled()
         await world.accept("first")
         await asyncio.sleep(50)
         assert await world.held_nodes("first") == (ONE, TWO, THREE)
 
-        world.server.delete("settings.longhorn.io", SCHEDULING, LONGHORN)
+        world.set_config(pod_scheduling_timeout="5")
 
         await world.ends(End.NOT_CHOSEN)
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.kube.longhorn.resources import NODES, REPLICAS
 from tests.builders import GIB
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN
 from tests.integration.instances import VIRTUAL_TIME, Process
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving, wakes
 
@@ -16,7 +16,7 @@ pytestmark = VIRTUAL_TIME
 
 def grow(world: World, node: str, gib: int) -> None:
     """Give the disk of a node another size."""
-    found = world.server.get(NODES.name, node, NAMESPACE)
+    found = world.server.get(NODES.name, node, LONGHORN)
     assert found is not None
     disk = found["status"]["diskStatus"]["disk-1"]
     disk |= {"storageMaximum": gib * GIB, "storageAvailable": gib * GIB}
@@ -38,7 +38,7 @@ async def test_whatever_makes_room_wakes_who_was_rejected(end: str) -> None:
         elif end == "disk grown":
             grow(world, ONE, 120)
         elif end == "replica deleted":
-            world.server.delete(REPLICAS.name, f"{world.volume('first')}-r-1", NAMESPACE)
+            world.server.delete(REPLICAS.name, f"{world.volume('first')}-r-1", LONGHORN)
         else:
             await asyncio.sleep(5)
         await world.settled()

@@ -20,7 +20,7 @@ from app.serving.metrics import Metrics
 from extender import State
 from monitoring.series import CONTROLLER_JOB, JOB, LONGHORN_DISKS, PREFIX
 
-NAMESPACE = "longhorn-system"
+NAMESPACE = "longhorn-scheduler"
 SAMPLES = 240
 """Two hours."""
 KINDS = ("nodes.longhorn.io", "pods")

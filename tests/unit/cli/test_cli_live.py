@@ -192,9 +192,9 @@ def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
 
     report = json.loads(out)
     assert (status, err) == (0, "")
-    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 19}
+    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 20}
     texts = {each["text"] for each in report["findings"] if each["severity"] == "unknown"}
-    assert "not allowed to list pods in longhorn-system" in texts
+    assert "not allowed to list pods in longhorn-scheduler" in texts
     assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts
 
 
@@ -222,7 +222,7 @@ def test_a_cluster_without_anything_is_an_error_and_a_table(
     assert {line.split()[1] for line in lines[1:] if not line.startswith(" ")} == {*Check}
     assert max(len(line) for line in lines) <= 98
     assert "the API server does not know volumes.longhorn.io" in out
-    assert lines[0] == "6 ok, 2 warning, 6 error, 2 unknown"
+    assert lines[0] == "7 ok, 2 warning, 6 error, 2 unknown"
 
 
 @pytest.mark.parametrize(

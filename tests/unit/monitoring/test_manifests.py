@@ -26,7 +26,7 @@ from tests.unit.manifests.rendered import (
 pytestmark = pytest.mark.tools
 
 MONITORING = "monitoring"
-NAMESPACE = "longhorn-system"
+NAMESPACE = "longhorn-scheduler"
 NAME = "longhorn-scheduler-extender"
 
 
