@@ -3,7 +3,7 @@
 from cli.scheduler_config.checking import Flaw, flaws
 from cli.scheduler_config.editing import merged, removed
 from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
-from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims
+from cli.scheduler_config.owners import Namespaces, OwnedEntry, Owner, owned_entries
 from cli.scheduler_config.wanted import (
     Distribution,
     Wanted,
@@ -17,19 +17,19 @@ from cli.scheduler_config.wanted import (
 
 __all__ = [
     "SIZE_LIMIT_BYTES",
-    "Claim",
     "Distribution",
     "Flaw",
     "Given",
     "Namespaces",
+    "OwnedEntry",
     "Owner",
     "Wanted",
     "check_reachable",
     "checked_url",
-    "claims",
     "flaws",
     "make_wanted",
     "merged",
+    "owned_entries",
     "read_given",
     "removed",
     "tls_contents",

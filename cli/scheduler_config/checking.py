@@ -9,7 +9,7 @@ import msgspec
 from app.config import RESOURCE
 from cli.doctor.problems import ASK_FOR_SCORES, SEND_ALL_NODES
 from cli.scheduler_config.given import Given, at
-from cli.scheduler_config.owners import Claim, Owner, manages, split
+from cli.scheduler_config.owners import OwnedEntry, Owner, manages, split
 from cli.scheduler_config.wanted import (
     ALL_NODES,
     CAPACITY_PLUGIN,
@@ -41,7 +41,7 @@ def flaws(
     given: Given,
     distribution: Distribution,
     url: str | None,
-    claimed: Sequence[Claim],
+    owned: Sequence[OwnedEntry],
     *,
     capacity_score: bool = True,
 ) -> list[Flaw]:
@@ -54,26 +54,26 @@ def flaws(
         given: The configuration.
         distribution: Whose it is.
         url: The service's address, if it is known.
-        claimed: Whose the entries of concern are.
+        owned: Whose the entries of concern are.
         capacity_score: Whether free storage may give points; in a second scheduler it never may.
     """
     found = list(_around(given.config, distribution))
     if distribution is Distribution.SECONDARY or not capacity_score:
         found += _capacity_scores(_profiles(given.config))
-    if not claimed:
+    if not owned:
         text = f"no entry of extenders manages {RESOURCE}"
         return [Flaw(text=f"{text}: no pod is sent to the extender", remedy=_MERGE), *found]
-    managing = [claim.name for claim in claimed if manages(given.entries[claim.index])]
+    managing = [each.name for each in owned if manages(given.entries[each.index])]
     if len(managing) > 1:
         text = f"{', '.join(managing)} all manage {RESOURCE}, and kube-scheduler refuses that twice"
         found.append(Flaw(text=text, remedy="leave one of them; --merge does that"))
-    for claim in claimed:
-        may_be_ours = claim.owner is Owner.UNKNOWN and (url is None or claim.url is None)
-        if claim.owner is not Owner.OURS and not may_be_ours:
-            remedy = f"leave it, or have ours written there by --merge with --replace {claim.url}"
-            found.append(Flaw(text=str(claim), remedy=remedy))
+    for each in owned:
+        may_be_ours = each.owner is Owner.UNKNOWN and (url is None or each.url is None)
+        if each.owner is not Owner.OURS and not may_be_ours:
+            remedy = f"leave it, or have ours written there by --merge with --replace {each.url}"
+            found.append(Flaw(text=str(each), remedy=remedy))
         else:
-            found += _entry(claim.name, given.entries[claim.index], distribution, url)
+            found += _entry(each.name, given.entries[each.index], distribution, url)
     return found
 
 

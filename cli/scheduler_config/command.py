@@ -16,7 +16,7 @@ from cli.scheduler_config.checking import Flaw, flaws
 from cli.scheduler_config.editing import merged, removed
 from cli.scheduler_config.given import SIZE_LIMIT_BYTES, Given, read_given
 from cli.scheduler_config.options import Options, contradictions, of_no_use
-from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims
+from cli.scheduler_config.owners import Namespaces, OwnedEntry, Owner, owned_entries
 from cli.scheduler_config.wanted import (
     Distribution,
     check_reachable,
@@ -36,7 +36,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     flaws: Sequence[Flaw]
-    entries: Sequence[Claim]
+    entries: Sequence[OwnedEntry]
     """Of the extenders, those for pods that ask for the resource."""
 
 
@@ -104,10 +104,10 @@ def _checked(
     namespaces: Namespaces,
 ) -> Checked:
     """Find what is missing or wrong in a configuration, and whose entries there are."""
-    claimed = claims(found.entries, address, namespaces)
+    owned = owned_entries(found.entries, address, namespaces)
     score = not given.no_capacity_score
-    wrong = flaws(found, distribution, address, claimed, capacity_score=score)
-    return Checked(file=found.origin, flaws=wrong, entries=claimed)
+    wrong = flaws(found, distribution, address, owned, capacity_score=score)
+    return Checked(file=found.origin, flaws=wrong, entries=owned)
 
 
 def _print_with_ours(given: Options, distribution: Distribution, namespaces: Namespaces) -> None:
@@ -133,9 +133,9 @@ def _print_removed(found: Given, given: Options, namespaces: Namespaces) -> None
     """Print a configuration without our entry, and say whose are left."""
     address = None if given.url is None else checked_url(given.url)
     text = removed(found, address, namespaces)
-    claimed = claims(found.entries, address, namespaces)
-    left = (claim for claim in claimed if claim.owner is not Owner.OURS)
-    warn((f"{claim}. It is left" for claim in left), quiet=given.quiet)
+    owned = owned_entries(found.entries, address, namespaces)
+    left = (each for each in owned if each.owner is not Owner.OURS)
+    warn((f"{each}. It is left" for each in left), quiet=given.quiet)
     _print_file(text)
 
 
@@ -154,11 +154,11 @@ def _lines(found: Checked) -> Iterator[str]:
         yield from paragraph("", flaw.text, output_width(), indent=0)
         yield from paragraph("  -> ", flaw.remedy, output_width())
     told = {flaw.text for flaw in found.flaws}
-    for claim in found.entries:
-        if str(claim) in told:
+    for each in found.entries:
+        if str(each) in told:
             continue
-        yield from paragraph("", str(claim), output_width(), indent=0)
-        if claim.owner is Owner.UNKNOWN and claim.url is not None:
+        yield from paragraph("", str(each), output_width(), indent=0)
+        if each.owner is Owner.UNKNOWN and each.url is not None:
             yield from paragraph("  -> ", "say with --url where this service is", output_width())
 
 

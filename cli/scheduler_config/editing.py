@@ -9,7 +9,7 @@ from app.config import RESOURCE
 from app.errors import InputError
 from cli.documents import parse_yaml
 from cli.scheduler_config.given import Given, at
-from cli.scheduler_config.owners import Claim, Namespaces, Owner, claims, leads_to
+from cli.scheduler_config.owners import Namespaces, OwnedEntry, Owner, leads_to, owned_entries
 from cli.scheduler_config.wanted import (
     ALL_NODES,
     DEFAULT_SCHEDULER,
@@ -125,9 +125,9 @@ def merged(
         InputError: Another entry is for the same pods, or the text is written in a way that cannot
             be changed line by line.
     """
-    claimed = claims(given.entries, wanted.entry["urlPrefix"], namespaces)
-    _check_free(given, [claim for claim in claimed if not leads_to(claim.url, replaced)])
-    ours = [claim.index for claim in claimed]
+    owned = owned_entries(given.entries, wanted.entry["urlPrefix"], namespaces)
+    _check_free(given, [each for each in owned if not leads_to(each.url, replaced)])
+    ours = [each.index for each in owned]
     others = [entry for index, entry in enumerate(given.entries) if index not in ours]
     place = ours[0] if ours else len(others)  # those before the first of ours are others
     entries = [*others[:place], wanted.entry, *others[place:]]
@@ -153,11 +153,11 @@ def removed(given: Given, url: str | None, namespaces: Namespaces) -> str:
         InputError: No entry is known to be ours, and one may be; or the text is written in a way
             that cannot be changed line by line.
     """
-    claimed = claims(given.entries, url, namespaces)
-    ours = [claim.index for claim in claimed if claim.owner is Owner.OURS]
+    owned = owned_entries(given.entries, url, namespaces)
+    ours = [each.index for each in owned if each.owner is Owner.OURS]
     found = given.field("extenders")
     if not ours or found is None:
-        _check_known(given, claimed)
+        _check_known(given, owned)
         return given.text
     page, (key, value) = _page(given), found
     assert isinstance(value, yaml.SequenceNode)
@@ -178,13 +178,13 @@ def removed(given: Given, url: str | None, namespaces: Namespaces) -> str:
     return _checked(given, page.changed(edits), expected)
 
 
-def _check_free(given: Given, claimed: Sequence[Claim]) -> None:
+def _check_free(given: Given, owned: Sequence[OwnedEntry]) -> None:
     """Refuse to add our entry beside one for the same pods: kube-scheduler would not start."""
-    others = [claim for claim in claimed if claim.owner is not Owner.OURS]
+    others = [each for each in owned if each.owner is not Owner.OURS]
     if not others:
         return
-    flags = " ".join(f"--replace {claim.url}" for claim in others if claim.url is not None)
-    by_hand = any(claim.url is None for claim in others)
+    flags = " ".join(f"--replace {each.url}" for each in others if each.url is not None)
+    by_hand = any(each.url is None for each in others)
     action = "remove what has no URL by hand" if by_hand else f"give {flags} to put ours there"
     raise InputError(
         f"{given.origin}: {'; '.join(map(str, others))}. kube-scheduler takes one extender for "
@@ -192,12 +192,12 @@ def _check_free(given: Given, claimed: Sequence[Claim]) -> None:
     )
 
 
-def _check_known(given: Given, claimed: Sequence[Claim]) -> None:
+def _check_known(given: Given, owned: Sequence[OwnedEntry]) -> None:
     """Refuse to leave an entry that may be the one to be removed."""
-    for claim in claimed:
-        if claim.owner is Owner.UNKNOWN:
-            remedy = "remove it by hand" if claim.url is None else f"give --url {claim.url}"
-            raise InputError(f"{given.origin}: {claim}. If it leads to this service, {remedy}")
+    for each in owned:
+        if each.owner is Owner.UNKNOWN:
+            remedy = "remove it by hand" if each.url is None else f"give --url {each.url}"
+            raise InputError(f"{given.origin}: {each}. If it leads to this service, {remedy}")
 
 
 def _with_entry(page: _Page, wanted: Wanted, ours: Sequence[int]) -> Iterator[_Edit]:

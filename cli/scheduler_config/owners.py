@@ -44,7 +44,7 @@ class Namespaces(msgspec.Struct, frozen=True, kw_only=True):
     longhorns: str
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class OwnedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry that leads to one of the two extenders, or manages the resource."""
 
     index: int
@@ -63,9 +63,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}{url} {_LEADS[self.owner]}: {self.reason}"
 
 
-def claims(
+def owned_entries(
     entries: Sequence[Mapping[str, Any]], url: str | None, namespaces: Namespaces
-) -> list[Claim]:
+) -> list[OwnedEntry]:
     """Return what of *entries* concerns one of the two extenders, and whose each is.
 
     Args:
@@ -77,8 +77,7 @@ def claims(
     for index, entry in enumerate(entries):
         owner, reason = _owner(entry, url, namespaces)
         if owner is not Owner.UNKNOWN or manages(entry):
-            claim = Claim(index=index, url=_text(entry), owner=owner, reason=reason)
-            found.append(claim)
+            found.append(OwnedEntry(index=index, url=_text(entry), owner=owner, reason=reason))
     return found
 
 

@@ -17,9 +17,9 @@ from cli.scheduler_config import (
     Flaw,
     Given,
     check_reachable,
-    claims,
     make_wanted,
     merged,
+    owned_entries,
     read_given,
     tls_contents,
     tls_files,
@@ -132,8 +132,8 @@ def removed(given: Given, url: str | None = URL) -> str:
 def flaws(
     given: Given, distribution: Distribution, url: str | None, *, capacity_score: bool = True
 ) -> list[Flaw]:
-    claimed = claims(given.entries, url, NAMESPACES)
-    return scheduler_config.flaws(given, distribution, url, claimed, capacity_score=capacity_score)
+    owned = owned_entries(given.entries, url, NAMESPACES)
+    return scheduler_config.flaws(given, distribution, url, owned, capacity_score=capacity_score)
 
 
 def entries(text: str) -> Any:

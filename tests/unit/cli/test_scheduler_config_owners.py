@@ -14,10 +14,10 @@ from cli.scheduler_config import (
     Given,
     Namespaces,
     Owner,
-    claims,
     flaws,
     make_wanted,
     merged,
+    owned_entries,
     read_given,
     removed,
 )
@@ -79,7 +79,7 @@ NOBODYS = [
 
 
 def owners(*entries: dict[str, Any], url: str | None = URL) -> list[Owner]:
-    return [claim.owner for claim in claims(entries, url, NAMESPACES)]
+    return [each.owner for each in owned_entries(entries, url, NAMESPACES)]
 
 
 @pytest.mark.parametrize("entry", OURS)
@@ -118,10 +118,10 @@ def test_the_url_says_that_this_service_still_stands_in_longhorns_namespace() ->
 def test_in_one_namespace_the_name_says_nothing() -> None:
     shared = Namespaces(ours="longhorn-system", longhorns="longhorn-system")
 
-    [claim] = claims([at(LONGHORNS_URL)], None, shared)
+    [each] = owned_entries([at(LONGHORNS_URL)], None, shared)
 
-    assert claim.owner is Owner.UNKNOWN
-    assert "where both have that name" in claim.reason
+    assert each.owner is Owner.UNKNOWN
+    assert "where both have that name" in each.reason
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,9 @@ def test_what_is_merged_is_right_and_only_what_may_go_is_gone(written: list[Piec
     text = merged(read(text_of(written)), WANTED, NAMESPACES, named)
 
     given = read(text)
-    claimed = claims(given.entries, URL, NAMESPACES)
-    assert [claim.owner for claim in claimed] == [Owner.OURS]
-    assert flaws(given, Distribution.KUBEADM, URL, claimed) == []
+    owned = owned_entries(given.entries, URL, NAMESPACES)
+    assert [each.owner for each in owned] == [Owner.OURS]
+    assert flaws(given, Distribution.KUBEADM, URL, owned) == []
     assert managing(text) == 1
     assert merged(given, WANTED, NAMESPACES) == text
     assert removed(given, URL, NAMESPACES) == without(written, *Owner)
@@ -259,9 +259,9 @@ def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> N
 
 def test_two_that_manage_the_resource_are_found() -> None:
     given = read(text_of([PIECES[0], *pieces(LONGHORNS[:1], Owner.LONGHORNS)[:1]]))
-    claimed = claims(given.entries, URL, NAMESPACES)
+    owned = owned_entries(given.entries, URL, NAMESPACES)
 
-    texts = [flaw.text for flaw in flaws(given, Distribution.KUBEADM, URL, claimed)]
+    texts = [flaw.text for flaw in flaws(given, Distribution.KUBEADM, URL, owned)]
 
     assert any(
         text.startswith(f"extenders[0], extenders[1] all manage {RESOURCE}") for text in texts
