@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from app.config import OWN_NAMESPACE
 from benchmarks import runners, templates
 from benchmarks.clusters import GIB, node_name
 from benchmarks.templates import DISKS, LONGHORN, NAMESPACE
@@ -48,7 +49,7 @@ def kinds() -> list[Kind]:
     """Return every kind that the service follows."""
     longhorn = f"/apis/{LONGHORN}/namespaces/{NAMESPACE}"
     classes = "/apis/storage.k8s.io/v1/storageclasses"
-    config_maps = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    config_maps = f"/api/v1/namespaces/{OWN_NAMESPACE}/configmaps"
     return [
         Kind("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim", "v1", VOLUMES, claim),
         Kind("/api/v1/persistentvolumes", "PersistentVolume", "v1", VOLUMES, persistent_volume),
