@@ -19,6 +19,7 @@ from app.kube.connection import Connection
 from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import load
+from tests.comparing.objects import NAMESPACE
 from tests.fakes import FakeApiServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,6 +33,8 @@ POD = "extender-0"
 _ENVIRONMENT = {
     "EXTENDER_DEBUG": "true",
     "EXTENDER_POD_NAME": POD,
+    # As older trees have it by default.
+    "EXTENDER_NAMESPACE": NAMESPACE,
     # So that little happens while nobody asks. What is due must not wait for a minute at the start,
     # or it would not count any more.
     "EXTENDER_LEASE_DURATION_SECONDS": "60",
