@@ -8,6 +8,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from tests.e2e.waiting import until
 from tests.ports import free_ports
 from tests.processes import Process
 
+_GO_WORD = re.compile("^(?:[A-Z]+(?=[A-Z][a-z])|[A-Z])")
 SERVICE_RANGE = "10.96.0.0/16"
 START_SECONDS = 90.0
 """On a machine that has much else to do; on an idle one it takes a tenth of it."""
@@ -172,7 +174,7 @@ class ControlPlane:
 
     async def scheduler_configuration(self) -> Object:
         """Return the configuration that kube-scheduler runs with, defaults included."""
-        shown: Object = json.loads(await self._ask_scheduler("configz"))
+        shown: Object = json.loads(await self._ask_scheduler("configz"), object_hook=_as_in_files)
         configuration: Object = shown["componentconfig"]
         return configuration
 
@@ -332,6 +334,12 @@ class ControlPlane:
     async def _is_scheduler_ready(self) -> bool:
         url = f"https://127.0.0.1:{self.ports.scheduler}/readyz"
         return await self._answers("kube-scheduler", url)
+
+
+def _as_in_files(shown: Object) -> Object:
+    """Name fields as files do, and leave out empty ones: before 1.36 they are named as in Go."""
+    named = ((_GO_WORD.sub(lambda found: found[0].lower(), key), shown[key]) for key in shown)
+    return {key: value for key, value in named if value is not None}
 
 
 @contextmanager

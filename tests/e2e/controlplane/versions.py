@@ -7,6 +7,7 @@ folders of staging/src/k8s.io/api.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import structs
 
 from tests.e2e.controlplane.programs import module_of
 
@@ -22,6 +23,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
         groups_gates: What has kube-scheduler bind a PodGroup together, off as shipped.
         policies_api: The apiVersion of MutatingAdmissionPolicy.
         policies_flags: What has kube-apiserver serve it; empty: it does so as shipped.
+        ends_expectations: Whether a binding takes nominatedNodeName from the pod, as shipped
+            (ClearingNominatedNodeNameAfterBinding).
         scores_capacity: Whether VolumeBinding scores nodes by the free storage that
             CSIStorageCapacity tells of (StorageCapacityScoring), as shipped.
     """
@@ -30,6 +33,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     groups_gates: tuple[str, ...] = ()
     policies_api: str = f"{_ADMISSION}/v1"
     policies_flags: tuple[str, ...] = ()
+    ends_expectations: bool = True
     scores_capacity: bool = False
 
 
@@ -43,7 +47,7 @@ _BEFORE_GROUPS = Version(
 """1.35 has groups, but in another kind, Workload; PodGroup came with 1.36."""
 
 VERSIONS: Mapping[str, Version] = {
-    "1.34": _BEFORE_GROUPS,
+    "1.34": structs.replace(_BEFORE_GROUPS, ends_expectations=False),
     "1.35": _BEFORE_GROUPS,
     "1.36": Version(
         groups_api=f"{_GROUP}/v1alpha2", groups_gates=("GenericWorkload", "GangScheduling")
