@@ -15,7 +15,7 @@ from monitoring.panels import Query
 from monitoring.rules import ALERTS
 from tests.certificates import write_certificate
 from tests.fakes import Call, FakeApiServer
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN
 from tests.monitoring.cluster import KNOWN_SECONDS, PATIENCE_SECONDS, ROOMS, Cluster
 from tests.monitoring.disks import Disks, lend, spoil
 from tests.monitoring.installation import installed, rights
@@ -285,7 +285,7 @@ def _unreadable() -> dict[str, Any]:
     return {
         "apiVersion": "longhorn.io/v1beta2",
         "kind": "Volume",
-        "metadata": {"name": "odd", "namespace": NAMESPACE},
+        "metadata": {"name": "odd", "namespace": LONGHORN},
         "spec": {"size": "large"},
     }
 
