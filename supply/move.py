@@ -50,6 +50,8 @@ class Move(NamedTuple):
 
 def refusal(move: Move, values: Values) -> str | None:
     """Say why a release with these values cannot be moved by this; None if it can."""
+    if not move.source:
+        return "say from which namespace: make move FROM=longhorn-system"
     if move.source == move.target:
         return f"the release is in {move.target} already"
     addresses = (values.get("service") or {}).get("clusterIP") or {}
@@ -79,30 +81,36 @@ def move(run: Run, plan: Move, clock: Callable[[], float]) -> float:
     Raises:
         MoveError: It cannot be moved; then the old release works as before.
     """
+    if (why := refusal(plan, {})) is not None:
+        raise MoveError(why)
     given = run("helm", "get", "values", *_of(plan, plan.source), "--output=json")
     values = json.loads(given) or {}
     if (why := refusal(plan, values)) is not None:
         raise MoveError(why)
+    releases = ("secrets", f"--selector=owner=helm,name={plan.release}")
+    if run("kubectl", "get", *releases, f"--namespace={plan.target}", "--output=name"):
+        raise MoveError(f"{plan.target} has a release {plan.release} already: it stays as it is")
     if plan.target == OWN:
         run("kubectl", "apply", f"--filename={NAMESPACE}")
     for secret in secrets_of(values):
         run("kubectl", "get", "secret", secret, f"--namespace={plan.target}", "--output=name")
+    replicas = run("kubectl", "get", *_scheduler(plan), "--output=jsonpath={.spec.replicas}")
     install = ("helm", "install", plan.release, str(CHART), *_with(plan))
     try:
         run(*install, *IDLE, *UNDECIDED, stdin=json.dumps(values))
     except MoveError:
         run("helm", "uninstall", *_of(plan, plan.target), "--ignore-not-found")
         raise
-    replicas = _scale(run, plan, "0")
     began = clock()
     upgrade = ("helm", "upgrade", plan.release, str(CHART), *_with(plan))
     try:
+        run("kubectl", "scale", *_scheduler(plan), "--replicas=0")
         gone = ("--for=delete", "pod", f"--selector=app={SCHEDULER}", "--timeout=60s")
         run("kubectl", "wait", *gone, f"--namespace={plan.source}")
         run(*upgrade, *UNDECIDED, stdin=json.dumps(values))
     except MoveError as error:
         run("helm", "uninstall", *_of(plan, plan.target), "--wait")
-        _scale(run, plan, replicas)
+        run("kubectl", "scale", *_scheduler(plan), f"--replicas={replicas}")
         raise MoveError(f"{error}\nThe old release in {plan.source} works as before.") from error
     seconds = clock() - began
     run("helm", "uninstall", *_of(plan, plan.source), "--wait")
@@ -120,12 +128,9 @@ def _with(plan: Move) -> tuple[str, ...]:
     return f"--namespace={plan.target}", "--values=-", "--wait"
 
 
-def _scale(run: Run, plan: Move, replicas: str) -> str:
-    """Give the old scheduler so many pods; return how many it had."""
-    deployment = (f"deployment/{SCHEDULER}", f"--namespace={plan.source}")
-    before = run("kubectl", "get", *deployment, "--output=jsonpath={.spec.replicas}")
-    run("kubectl", "scale", *deployment, f"--replicas={replicas}")
-    return before
+def _scheduler(plan: Move) -> tuple[str, str]:
+    """Return how kubectl names the old second scheduler."""
+    return f"deployment/{SCHEDULER}", f"--namespace={plan.source}"
 
 
 def _delete_leases(run: Run, namespace: str) -> None:

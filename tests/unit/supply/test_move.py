@@ -21,10 +21,13 @@ class Cluster:
         given: The values and options of each installation and upgrade.
     """
 
-    def __init__(self, values: dict[str, Any], *, failing: str = "-", held: str = "") -> None:
+    def __init__(
+        self, values: dict[str, Any], *, failing: str = "-", held: str = "", there: bool = False
+    ) -> None:
         self.commands: list[str] = []
         self.given: list[tuple[dict[str, Any], list[str]]] = []
         self._values, self._failing, self._held = values, failing, held
+        self._there = there
 
     def run(self, *command: str, stdin: str = "") -> str:
         namespace = next((each for each in command if each.startswith("--namespace=")), "")
@@ -33,6 +36,8 @@ class Cluster:
         if stdin:
             options = [each.removeprefix("--set=") for each in command if "--set=" in each]
             self.given.append((json.loads(stdin), options))
+        if command[:3] == ("kubectl", "get", "secrets"):
+            return "secret/sh.helm.release.v1.ours.v1" if self._there else ""
         if said == self._failing:
             self._failing = "-"
             raise MoveError(f"{said} failed")
@@ -58,9 +63,10 @@ def test_new_release_is_idle_until_the_old_scheduler_has_ended() -> None:
     assert moved(cluster) == 7
     assert cluster.commands == [
         "helm get longhorn-system",
+        "kubectl get longhorn-scheduler",
         "kubectl apply",
-        "helm install longhorn-scheduler",
         "kubectl get longhorn-system",
+        "helm install longhorn-scheduler",
         "kubectl scale longhorn-system",
         "kubectl wait longhorn-system",
         "helm upgrade longhorn-scheduler",
@@ -115,16 +121,14 @@ def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone() -> None:
     [
         ("helm install longhorn-scheduler", ["helm uninstall longhorn-scheduler"]),
         *(
-            (
-                failing,
-                [
-                    "helm uninstall longhorn-scheduler",
-                    "kubectl get longhorn-system",
-                    "kubectl scale longhorn-system",
-                ],
+            (failing, ["helm uninstall longhorn-scheduler", "kubectl scale longhorn-system"])
+            for failing in (
+                "kubectl scale longhorn-system",
+                "kubectl wait longhorn-system",
+                "helm upgrade longhorn-scheduler",
             )
-            for failing in ("kubectl wait longhorn-system", "helm upgrade longhorn-scheduler")
         ),
+        ("kubectl get longhorn-system", []),
     ],
 )
 def test_failure_leaves_the_old_release_at_work(failing: str, after: list[str]) -> None:
@@ -178,6 +182,19 @@ def test_fixed_address_is_moved_by_hand(values: dict[str, Any], why: str | None)
     found = refusal(PLAN, values)
 
     assert (found is None) if why is None else why in str(found)
+
+
+def test_release_that_is_in_the_other_namespace_already_is_left_alone() -> None:
+    cluster = Cluster({}, there=True)
+
+    with pytest.raises(MoveError, match="has a release ours already"):
+        moved(cluster)
+
+    assert not any("install" in each or "scale" in each for each in cluster.commands)
+
+
+def test_namespace_that_is_not_named_is_asked_for() -> None:
+    assert "FROM=" in str(refusal(PLAN._replace(source=""), {}))
 
 
 def test_same_namespace_is_refused() -> None:
