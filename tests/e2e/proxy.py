@@ -154,7 +154,8 @@ class _End(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.pause_reading()
+        # Not at once: asyncio of Python 3.11.2 begins to read after this, paused or not.
+        self._loop.call_soon(transport.pause_reading)
 
     def data_received(self, data: bytes) -> None:
         now = self._loop.time()
