@@ -34,6 +34,7 @@ from cli.options import (
 from cli.overview.command import show_overview
 from cli.paragraphs import output_width
 from cli.planning.group import plan
+from cli.release.command import release
 from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
 
@@ -146,6 +147,7 @@ commands.command("scheduler-config", short_help="How is kube-scheduler to be con
     configure_scheduler
 )
 commands.add_typer(plan, name="plan", short_help="What would happen if?")
+commands.add_typer(release, name="release", short_help="What the chart's hooks do.")
 commands.command("may-drain", short_help="May this node be drained now?")(may_drain)
 
 

@@ -141,7 +141,7 @@ class Instance:
             return None
         return Mutating(
             current_view=lambda: self.cluster.view,
-            uninformed=self.standing.uninformed,
+            not_injecting=self.standing.not_injecting,
             scheduler=self._settings.webhook_scheduler_name,
             metrics=self._metrics,
         )

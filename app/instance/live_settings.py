@@ -10,6 +10,7 @@ import msgspec
 from longhorn import parse_bool, parse_int
 
 ENABLED = "scheduler-extender-enabled"
+INJECT = "scheduler-extender-inject"
 POD_SCHEDULING_TIMEOUT = "scheduler-extender-pod-scheduling-timeout"
 NODE_RESERVATION_TIMEOUT = "scheduler-extender-node-reservation-timeout"
 
@@ -21,12 +22,15 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The values in force."""
 
     enabled: bool = True
+    inject: bool = False
+    """Whether new pods are made to ask: from the first answer of an installation to its end."""
     pod_scheduling_timeout_seconds: int = 5
     node_reservation_timeout_seconds: int = 60
 
 
 _FIELDS = {
     ENABLED: "enabled",
+    INJECT: "inject",
     POD_SCHEDULING_TIMEOUT: "pod_scheduling_timeout_seconds",
     NODE_RESERVATION_TIMEOUT: "node_reservation_timeout_seconds",
 }
@@ -60,7 +64,7 @@ def read_live_settings(
 
 
 def _read(name: str, text: str) -> bool | int:
-    if name == ENABLED:
+    if name in (ENABLED, INJECT):
         return parse_bool(text)
     seconds = parse_int(text)
     if not 0 <= seconds <= _LONGEST_SECONDS:
@@ -69,4 +73,4 @@ def _read(name: str, text: str) -> bool | int:
 
 
 def _allowed(name: str) -> str:
-    return "true or false" if name == ENABLED else f"seconds from 0 to {_LONGEST_SECONDS}"
+    return "true or false" if name in (ENABLED, INJECT) else f"seconds from 0 to {_LONGEST_SECONDS}"

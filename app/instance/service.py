@@ -41,7 +41,7 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
             if settings.webhook_port is None
             else Mutating(
                 current_view=lambda: view,
-                uninformed=lambda: None,
+                not_injecting=lambda: None,
                 scheduler=settings.webhook_scheduler_name,
                 metrics=metrics,
             )

@@ -40,11 +40,19 @@ class Standing:
         """Whether kube-scheduler can be answered now."""
         return self.unavailable() is None
 
-    def uninformed(self) -> str | None:
-        """Return why it cannot say which pods are for the extender, None if it can.
+    def not_injecting(self) -> str | None:
+        """Return why new pods are not made to ask for the extender, None if they are.
 
         It need not lead for that. While the extender is disabled none are: they would wait for it.
         """
+        if (reason := self.uninformed()) is not None:
+            return reason
+        if not self._cluster.live_settings.inject:
+            return "injection is off: scheduler-extender-inject is not true"
+        return None
+
+    def uninformed(self) -> str | None:
+        """Return why it cannot say which pods are for the extender, None if it can."""
         if not self._cluster.live_settings.enabled:
             return "the extender is disabled by the setting scheduler-extender-enabled"
         if not self._member.is_informed():

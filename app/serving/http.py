@@ -98,7 +98,7 @@ def create_apps(
     if mutating is not None:
         webhook = _app(version)
         _add_webhook(
-            webhook, mutating, Exchange(decisions.turns, mutating.uninformed, bodies, metrics)
+            webhook, mutating, Exchange(decisions.turns, mutating.not_injecting, bodies, metrics)
         )
     return Apps(main, other, webhook)
 

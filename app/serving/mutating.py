@@ -26,7 +26,7 @@ class Mutating:
 
     Args:
         current_view: Returns the cluster.
-        uninformed: Returns why the cluster is not known well enough now, None if it is.
+        not_injecting: Returns why no pod is made to ask for the extender now, None if pods are.
         scheduler: Name of the kube-scheduler that asks the extender, "" if the cluster's own does.
         metrics: Counts the answers.
     """
@@ -38,11 +38,11 @@ class Mutating:
         self,
         *,
         current_view: Callable[[], ClusterView],
-        uninformed: Callable[[], str | None],
+        not_injecting: Callable[[], str | None],
         scheduler: str,
         metrics: Metrics,
     ) -> None:
-        self.uninformed = uninformed
+        self.not_injecting = not_injecting
         self._current_view = current_view
         self._scheduler = scheduler
         self._metrics = metrics
@@ -64,7 +64,7 @@ class Mutating:
         pod = new_pod(review.pod, review.namespace)
         injection = judge_pod(pod, self._scheduler)
         if injection is None:
-            if (reason := self.uninformed()) is not None:
+            if (reason := self.not_injecting()) is not None:
                 return self._unavailable(review, reason)
             injection = judge_claims(pod, self._scheduler, self._current_view())
         self._note(review, injection, call)

@@ -78,6 +78,10 @@ _WHY_OF_SECONDARY = _WHY | {
     "resourceName": (
         "Its own Lease. Otherwise only one of it and the cluster's own scheduler would run."
     ),
+    "leaseDuration": (
+        "As short as the service's own: after the end of a scheduler that could not say so, another "
+        "one begins within 8 s, and not 15."
+    ),
     "urlPrefix": (
         "By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. "
         "The cluster's own scheduler schedules the DNS server, so neither waits for the other."
@@ -260,6 +264,9 @@ def whole(wanted: Wanted, *, own_document: bool = False) -> dict[str, Any]:
         config["leaderElection"] |= {
             "resourceName": SCHEDULER_NAME,
             "resourceNamespace": wanted.namespace,
+            "leaseDuration": "8s",
+            "renewDeadline": "5s",
+            "retryPeriod": "1s",
         }
     if wanted.profiles:
         config[PROFILES] = [*wanted.profiles]

@@ -184,7 +184,11 @@ class Processes(LoopProcesses[Process]):
         )
         self._settings = settings
         self._addresses: tuple[int, list[str]] = (0, [])
-        for obj in (*_documents("cluster.yaml"), service(), config_map()):
+        for obj in (
+            *_documents("cluster.yaml"),
+            service(),
+            config_map(scheduler_extender_inject="true"),
+        ):
             self.server.put(obj)
         for number in range(pods):
             self.server.put(instance_pod(number))

@@ -5,6 +5,7 @@ the rules for paths, none of which the manifests use. A subresource is a resourc
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,11 +62,15 @@ def of_the_controller(*, manage_objects: bool) -> Rules:
 
 
 def _rules(*folders: str) -> Rules:
+    return rules_of(role for folder in folders for role in _roles(folder))
+
+
+def rules_of(roles: Iterable[dict[str, Any]]) -> Rules:
+    """Read the rules of Roles and ClusterRoles."""
     return Rules(
         [
             grant
-            for folder in folders
-            for role in _roles(folder)
+            for role in roles
             for rule in role["rules"]
             for grant in _grants(rule, _namespace(role))
         ]

@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from app.config import NAME
+import pytest
+
 from tests.admission import admitted, new_pod, of_claim, review, with_resource
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import config_map
 from tests.integration.instances import VIRTUAL_TIME, Processes
 
 pytestmark = VIRTUAL_TIME
@@ -52,12 +53,7 @@ async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it() -
     async with Processes(**WEBHOOK) as processes:
         [only] = await processes.start_all(1)
         processes.server.put(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": NAME, "namespace": NAMESPACE},
-                "data": {"scheduler-extender-enabled": "false"},
-            }
+            config_map(scheduler_extender_enabled="false", scheduler_extender_inject="true")
         )
         await asyncio.sleep(1)
 
@@ -67,6 +63,26 @@ async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it() -
             f"{NOT_ADDED}the extender is disabled by the setting scheduler-extender-enabled{ADVICE}"
         ]
         assert admitted(POD, answer.json()) == POD
+
+
+@pytest.mark.parametrize("inject", [{}, {"scheduler_extender_inject": "false"}])
+async def test_before_injection_has_begun_and_after_its_end_pods_stay_as_they_are(
+    inject: dict[str, str],
+) -> None:
+    async with Processes(**WEBHOOK) as processes:
+        [only] = await processes.start_all(1)
+        processes.server.put(config_map(**inject))
+        await asyncio.sleep(1)
+
+        answer = await only.mutate(review(POD))
+        asked = await only.filter()
+
+        assert answer.json()["response"]["warnings"] == [
+            f"{NOT_ADDED}injection is off: scheduler-extender-inject is not true{ADVICE}"
+        ]
+        assert admitted(POD, answer.json()) == POD
+        assert asked is not None
+        assert not asked.error  # pods that ask already are answered
 
 
 async def test_an_instance_that_is_told_to_end_answers_until_it_has() -> None:

@@ -39,10 +39,42 @@ true
 {{- end }}
 {{- end }}
 
-{{/* Fails where Helm asks a cluster that has no Longhorn. */}}
+{{/* Fails where Helm asks a cluster in which nothing could work. */}}
 {{- define "extender.needLonghorn" -}}
-{{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.Capabilities.APIVersions.Has "longhorn.io/v1beta2")) -}}
+{{- if lookup "v1" "Namespace" "" "kube-system" -}}
+{{- $kind := "longhorn.io/v1beta2" -}}
+{{- if not (.Capabilities.APIVersions.Has $kind) -}}
 {{- fail "this cluster serves no longhorn.io/v1beta2: install Longhorn first" -}}
+{{- end -}}
+{{- if .Release.IsInstall -}}
+{{- if eq .Release.Namespace "default" -}}
+{{- fail "the namespace is default, whose pods could then not ask for the extender: say --namespace longhorn-scheduler" -}}
+{{- end -}}
+{{- if not (lookup $kind "Node" .Values.longhornNamespace "").items -}}
+{{- $namespaces := list -}}
+{{- range (lookup $kind "Node" "" "").items -}}
+{{- $namespaces = append $namespaces .metadata.namespace -}}
+{{- end -}}
+{{- $found := $namespaces | uniq | sortAlpha | join ", " -}}
+{{- fail (printf "the namespace %s has no Longhorn Node: %s" .Values.longhornNamespace ($found | empty | ternary "wait until longhorn-manager runs on some node" (printf "set longhornNamespace to where they are: %s" $found))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Fails where a ConfigMap was changed by somebody else than Helm 4, which applies on the server's side
+and would stop half-way. Takes a dict: root, name, and data as it would be. */}}
+{{- define "extender.refuseTaken" -}}
+{{- if semverCompare ">=4.0.0-0" .root.Capabilities.HelmVersion.Version -}}
+{{- $live := lookup "v1" "ConfigMap" .root.Release.Namespace .name -}}
+{{- range $entry := ($live.metadata | default dict).managedFields -}}
+{{- range $key, $value := $.data -}}
+{{- $owned := index ($entry.fieldsV1 | default dict) "f:data" | default dict -}}
+{{- if and (ne $entry.manager "helm") (hasKey $owned (printf "f:%s" $key)) (ne (index $live.data $key) $value) -}}
+{{- fail (printf "ConfigMap %s was changed by %s, and Helm does not overwrite that. Delete it, and run this again: kubectl --namespace %s delete configmap %s" $.name $entry.manager $.root.Release.Namespace $.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 
@@ -103,6 +135,21 @@ app: {{ include "extender.name" . }}
 {{- end }}
 {{- end }}
 
+{{- define "extender.serviceAnnotations" -}}
+{{- if eq .Values.injection.mode "none" }}
+# Pods name the resource themselves: doctor does not miss what would give it to them.
+longhorn-scheduler-extender/injection: none
+{{- else if eq (include "extender.injection.mode" .) "waiting" }}
+# For doctor: it begins once the cluster's kube-scheduler is said to be configured.
+longhorn-scheduler-extender/injection: waiting
+{{- end }}
+{{- if and (include "extender.fixedUrl" .) (eq (include "extender.mode" .) "cluster-scheduler") }}
+# It stays when the release is uninstalled. A kube-scheduler that still calls it is refused at once. An
+# address without a Service would cost it 5 s for each pod that asks, and all others wait meanwhile.
+helm.sh/resource-policy: keep
+{{- end }}
+{{- end }}
+
 {{/* Who may reach the port of kube-scheduler, as YAML; empty: everybody. */}}
 {{- define "extender.peers" -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.from -}}
@@ -138,6 +185,21 @@ everybody may call that. */}}
 {{/* Where clients in pods find the files for TLS. */}}
 {{- define "extender.clientFolder" -}}
 /etc/longhorn-scheduler-extender
+{{- end }}
+
+{{/* The live settings that have a value, as YAML. */}}
+{{- define "extender.liveSettings" -}}
+{{- $given := dict -}}
+{{- range $key, $name := dict
+  "scheduler-extender-enabled" "enabled"
+  "scheduler-extender-pod-scheduling-timeout" "podSchedulingTimeoutSeconds"
+  "scheduler-extender-node-reservation-timeout" "nodeReservationTimeoutSeconds" -}}
+{{- $value := index ($.Values.liveSettings | default dict) $name -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $_ := set $given $key (toJson $value) -}}
+{{- end -}}
+{{- end -}}
+{{ toYaml $given }}
 {{- end }}
 
 {{/* Settings of the service that have a value in this chart, as variables. Those with the default of

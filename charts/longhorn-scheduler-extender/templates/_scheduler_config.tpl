@@ -8,6 +8,11 @@ leaderElection:
   # Its own Lease. Otherwise only one of it and the cluster's own scheduler would run.
   resourceName: longhorn-scheduler
   resourceNamespace: {{ .Release.Namespace }}
+  # As short as the service's own: after the end of a scheduler that could not say so, another one
+  # begins within 8 s, and not 15.
+  leaseDuration: 8s
+  renewDeadline: 5s
+  retryPeriod: 1s
 # VolumeBinding gives no points: from Kubernetes 1.37 on it would give up to 100 for free storage,
 # by figures up to a minute old. Which node's disks are best says the extender.
 profiles:
@@ -23,6 +28,7 @@ extenders:
   # By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. The
   # cluster's own scheduler schedules the DNS server, so neither waits for the other.
   - urlPrefix: {{ include "extender.url" . }}
+    {{- if .Values.secondaryScheduler.ask }}
     filterVerb: filter
     # Before it evicts pods for one of higher priority, kube-scheduler asks on which nodes that
     # helps: volumes of Longhorn stay where they are when their pods go.
@@ -33,6 +39,10 @@ extenders:
     # filterVerb works alone.
     prioritizeVerb: prioritize
     weight: 2
+    {{- else }}
+    # It is not asked: secondaryScheduler.ask is false. The entry stays, since without it no pod that asks
+    # for the extender would get a node.
+    {{- end }}
     enableHTTPS: {{ ne .Values.tls.mode "none" }}
     {{- if ne .Values.tls.mode "none" }}
     tlsConfig:

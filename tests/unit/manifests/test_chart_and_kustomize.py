@@ -59,6 +59,10 @@ def by_key(objects: tuple[Object, ...]) -> dict[Key, Object]:
     found = {}
     for obj in map(normal, objects):
         metadata = obj["metadata"]
+        # Helm alone would take the Service away while kube-scheduler calls it.
+        if metadata.get("annotations", {}).pop("helm.sh/resource-policy", "") == "keep":
+            metadata["annotations"] = metadata["annotations"] or None
+            metadata = obj["metadata"] = {k: v for k, v in metadata.items() if v is not None}
         found[obj["kind"], metadata["name"], metadata.get("namespace")] = obj
     return found
 

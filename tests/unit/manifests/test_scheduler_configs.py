@@ -134,6 +134,9 @@ def test_the_secondary_scheduler() -> None:
             "leaderElect": True,
             "resourceName": "longhorn-scheduler",
             "resourceNamespace": OWN_NAMESPACE,
+            "leaseDuration": "8s",
+            "renewDeadline": "5s",
+            "retryPeriod": "1s",
         },
         profiles=[
             {

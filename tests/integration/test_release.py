@@ -1,0 +1,250 @@
+"""How an installation begins and ends, on an API server: no pod is left that nobody schedules."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from app.config import CONTROLLER_NAME, NAME, RESOURCE
+from app.errors import InputError
+from app.kube.connection import Connection
+from cli.kube.asking import SCHEDULER
+from cli.release.steps import Installation
+from tests.fakes import FakeApiServer, Object
+from tests.fakes.installed import NAMESPACE, config_map
+from tests.integration.instances import VIRTUAL_TIME
+from tests.integration.rbac import rules_of
+from tests.unit.manifests.charted import template
+
+pytestmark = VIRTUAL_TIME
+
+INJECT = "scheduler-extender-inject"
+DEPLOYMENTS, LEASES = "deployments.apps", "leases.coordination.k8s.io"
+NAMES = (SCHEDULER, NAME, CONTROLLER_NAME)
+PATIENCE_SECONDS = 22.0
+
+
+class Cluster:
+    """An API server with an installation, and what the step has said."""
+
+    def __init__(self) -> None:
+        self.server = FakeApiServer(random.Random(0))
+        self.lines: list[str] = []
+        self.server.put(config_map(scheduler_extender_inject="true"))
+        for name in NAMES:
+            self.server.put(deployment(name))
+            self.server.put(lease(name, holder=f"{name}-7d9f-abcde_1"))
+
+    def installation(self, scheduler: str = SCHEDULER) -> Installation:
+        connection = Connection(self.server.client("release"))
+        return Installation(connection, NAMESPACE, scheduler, self.lines.append)
+
+    @property
+    def injects(self) -> str | None:
+        found = self.server.get("configmaps", NAME, NAMESPACE)
+        assert found is not None
+        value: str | None = found["data"].get(INJECT)
+        return value
+
+    def names(self, resource: str) -> list[str]:
+        return [each["metadata"]["name"] for each in self.server.list(resource, NAMESPACE)]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def deployment(name: str) -> Object:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {},
+    }
+
+
+def lease(name: str, holder: str = "") -> Object:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"holderIdentity": holder},
+    }
+
+
+def pod(name: str, *, asks: bool = True, owner: str = "", **spec: Any) -> Object:
+    limits = {RESOURCE: "1"} if asks else {}
+    owners = [{"kind": "StatefulSet", "name": owner, "controller": True}] if owner else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "ownerReferences": owners},
+        "spec": {
+            "containers": [{"name": "a"}, {"name": "b", "resources": {"limits": limits}}],
+            **spec,
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+async def test_it_begins_with_the_first_pod_that_has_come_through(cluster: Cluster) -> None:
+    cluster.server.put(config_map(scheduler_extender_pod_scheduling_timeout="7"))
+
+    await cluster.installation().begin()
+
+    assert cluster.injects == "true"
+    found = cluster.server.get("configmaps", NAME, NAMESPACE)
+    assert found is not None
+    assert found["data"]["scheduler-extender-pod-scheduling-timeout"] == "7"
+
+
+async def test_it_cannot_begin_where_nothing_is_installed() -> None:
+    connection = Connection(FakeApiServer(random.Random(0)).client("release"))
+
+    with pytest.raises(InputError, match=f"ConfigMap {NAME} is not in {NAMESPACE}"):
+        await Installation(connection, NAMESPACE, SCHEDULER, print).begin()
+
+
+async def test_at_the_end_nothing_that_acts_is_left(cluster: Cluster) -> None:
+    await cluster.installation().end()
+
+    assert cluster.injects == "false"
+    assert cluster.names(DEPLOYMENTS) == []
+    assert cluster.names(LEASES) == []
+    assert cluster.lines == ["no pod that asks for the extender waits for a node"]
+
+
+async def test_it_ends_in_an_order_in_which_each_can_do_its_last_work(cluster: Cluster) -> None:
+    await cluster.installation().end()
+
+    changed = [
+        (call.verb, call.resource, call.name)
+        for call in cluster.server.calls
+        if call.verb in ("patch", "delete")
+    ]
+    assert changed == [
+        ("patch", "configmaps", NAME),
+        *(("delete", "deployments", name) for name in NAMES),
+        *(("delete", "leases", name) for name in NAMES),
+    ]
+
+
+async def test_twice_ended_it_is_ended(cluster: Cluster) -> None:
+    await cluster.installation().end()
+    await cluster.installation().end()
+
+    assert cluster.names(DEPLOYMENTS) == []
+
+
+async def test_a_lease_that_longhorns_own_extender_holds_stays(cluster: Cluster) -> None:
+    cluster.server.put(lease(NAME, holder="longhorn-manager-xk2p1"))
+
+    await cluster.installation().end()
+
+    assert cluster.names(LEASES) == [NAME]
+
+
+async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster: Cluster) -> None:
+    cluster.server.put(pod("sent"))
+    ending = asyncio.create_task(cluster.installation().end())
+    await asyncio.sleep(10)
+    assert cluster.injects == "false"
+    assert cluster.names(DEPLOYMENTS) == sorted(NAMES)
+
+    cluster.server.put(pod("sent", nodeName="node-1"))
+    await ending
+
+    assert cluster.names(DEPLOYMENTS) == []
+    assert cluster.lines == ["no pod that asks for the extender waits for a node"]
+
+
+async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster: Cluster) -> None:
+    for each in (
+        pod("web-0", owner="web"),
+        pod("bare"),
+        pod("by-name", asks=False, schedulerName="custom"),
+        pod("of-others", asks=False, schedulerName="default-scheduler"),
+    ):
+        cluster.server.put(each)
+
+    async with asyncio.timeout(PATIENCE_SECONDS + 5):
+        await cluster.installation(scheduler="custom").end()
+
+    assert cluster.names(DEPLOYMENTS) == []
+    assert cluster.lines == [
+        "3 waiting for a node that nobody gives them once the extender is gone:",
+        "  default/bare",
+        "  default/by-name",
+        "  default/web-0 (of StatefulSet web)",
+        "Delete those of a controller, which makes them anew, without the extender:",
+        "  kubectl delete pods --namespace default web-0",
+        f"Create all others anew, by manifests without {RESOURCE} and without schedulerName "
+        "custom: neither can be taken out of a pod.",
+    ]
+
+
+async def test_of_thousands_some_are_named(cluster: Cluster) -> None:
+    for number in range(1200):
+        cluster.server.put(pod(f"bare-{number:04}"))
+
+    await cluster.installation().end()
+
+    assert cluster.lines[0].startswith("1200 waiting")
+    assert cluster.lines[20:22] == ["  default/bare-0019", "  and 1180 more"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"containers": None},
+        {"containers": [{"name": "a", "resources": None}]},
+        {
+            "containers": [
+                {"name": "a", "resources": {"limits": None, "requests": {RESOURCE: None}}}
+            ]
+        },
+        {"schedulerName": None, "initContainers": None},
+    ],
+)
+async def test_odd_pods_stop_nothing(cluster: Cluster, odd: Object) -> None:
+    cluster.server.put(pod("odd", asks=False, **odd))
+
+    await cluster.installation().end()
+
+    assert cluster.names(DEPLOYMENTS) == []
+
+
+async def test_before_the_second_scheduler_goes_it_gets_no_more_pods(cluster: Cluster) -> None:
+    await cluster.installation().pause()
+
+    assert cluster.injects == "false"
+    assert cluster.names(DEPLOYMENTS) == sorted(NAMES)
+
+
+async def test_without_a_second_scheduler_an_upgrade_pauses_nothing(cluster: Cluster) -> None:
+    connection = Connection(cluster.server.client("release"))
+    await connection.request(
+        "DELETE",
+        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{SCHEDULER}",
+        deadline_seconds=1,
+    )
+
+    await cluster.installation().pause()
+
+    assert cluster.injects == "true"
+
+
+@pytest.mark.tools
+async def test_the_jobs_may_do_what_they_do_and_nothing_else(cluster: Cluster) -> None:
+    roles = [each for each in template("release/rbac") if each["kind"].endswith("Role")]
+    rules = rules_of(roles)
+    cluster.server.authorize = rules.allow
+    installation = cluster.installation()
+
+    await installation.begin()
+    await installation.pause()
+    await installation.end()
+
+    assert [grant for grant, times in rules.used.items() if not times] == []

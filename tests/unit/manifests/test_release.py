@@ -1,0 +1,125 @@
+"""The order in which Helm and Argo CD begin and end what the chart installs."""
+
+import pytest
+import yaml
+
+from app.config import RESOURCE
+from supply.manifests import OWN
+from tests.unit.manifests.charted import (
+    CONFIGURED,
+    DEFAULTS,
+    NAME,
+    WITH_ADDRESS,
+    annotations,
+    charted,
+    find,
+    hooks,
+    template,
+)
+from tests.unit.manifests.rendered import Object
+
+pytestmark = pytest.mark.tools
+
+POLICY = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+SECOND = "--set=mode=second-scheduler"
+ARGO_PHASES = {
+    "pre-install": "PreSync",
+    "pre-upgrade": "PreSync",
+    "post-install": "PostSync",
+    "post-upgrade": "PostSync",
+    "pre-delete": "PreDelete",
+    "pre-rollback": "",
+    "post-rollback": "",
+}
+"""What Argo CD makes of Helm's hooks (its docs/user-guide/helm.md); it has no rollbacks."""
+
+
+def jobs(*options: str, values: str = DEFAULTS) -> dict[str, Object]:
+    """Return the Jobs by the part of an installation's life that they are for."""
+    return {
+        each["metadata"]["name"].removeprefix(f"{NAME}-"): each
+        for each in hooks(values, *options)
+        if each["kind"] == "Job"
+    }
+
+
+def phases(obj: Object) -> set[str]:
+    return {ARGO_PHASES[each] for each in annotations(obj)["helm.sh/hook"].split(",")} - {""}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param([POLICY], {"begin", "end"}, id="second scheduler"),
+        pytest.param([], {"begin", "end"}, id="second scheduler, webhook"),
+        pytest.param([POLICY, WITH_ADDRESS, CONFIGURED], {"begin", "pause", "end"}, id="cluster's"),
+        pytest.param([POLICY, WITH_ADDRESS], {"pause", "end"}, id="not configured yet"),
+        pytest.param([POLICY, OWN], {"pause", "end"}, id="nobody can call"),
+        pytest.param(["--set=injection.mode=none"], {"end"}, id="pods name it themselves"),
+        pytest.param([POLICY, "--set=liveSettings.enabled=false"], {"end"}, id="nobody leads"),
+        pytest.param([POLICY, "--set=secondaryScheduler.ask=false"], {"end"}, id="emergency"),
+    ],
+)
+def test_injection_begins_where_it_can_be_tried(options: list[str], expected: set[str]) -> None:
+    assert set(jobs(*options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "scheduler"),
+    [((POLICY, SECOND), "longhorn-scheduler"), ((POLICY, WITH_ADDRESS, CONFIGURED), None)],
+)
+def test_injection_is_begun_by_a_pod_that_goes_where_pods_will_go(
+    options: tuple[str, ...], scheduler: str | None
+) -> None:
+    spec = jobs(*options)["begin"]["spec"]["template"]["spec"]
+
+    assert spec.get("schedulerName") == scheduler
+    assert spec["containers"][0]["resources"]["limits"] == {RESOURCE: "1"}
+
+
+def test_what_ends_it_needs_neither_the_scheduler_nor_the_service() -> None:
+    for each in ("pause", "end"):
+        spec = jobs(OWN)[each]["spec"]["template"]["spec"]
+        assert "schedulerName" not in spec
+        assert "resources" not in spec["containers"][0]
+
+
+def test_argo_cd_takes_the_same_order_from_the_hooks() -> None:
+    """Hooks of a phase come by their weight; PostSync is when all others are healthy."""
+    found = hooks(DEFAULTS, POLICY, WITH_ADDRESS, CONFIGURED)
+    ours = [each for each in found if annotations(each)["helm.sh/hook"] != "test"]
+    by_name = {each["metadata"]["name"]: each for each in ours if each["kind"] == "Job"}
+    rights = [each for each in ours if each["kind"] != "Job"]
+
+    assert phases(by_name[f"{NAME}-begin"]) == {"PostSync"}
+    assert phases(by_name[f"{NAME}-pause"]) == {"PreSync"}
+    assert phases(by_name[f"{NAME}-end"]) == {"PreDelete"}
+    for each in rights:
+        assert phases(each) == {"PreSync", "PostSync", "PreDelete"}
+        assert int(annotations(each)["helm.sh/hook-weight"]) < 0
+    for each in ours:
+        assert not any(name.startswith("argocd.argoproj.io/") for name in annotations(each))
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        pytest.param([OWN, WITH_ADDRESS], True, id="kube-scheduler calls an address"),
+        pytest.param([OWN], False, id="nobody calls"),
+        pytest.param([SECOND], False, id="the second scheduler goes with it"),
+    ],
+)
+def test_a_kube_scheduler_that_still_calls_is_refused_and_waits_for_nothing(
+    options: list[str], *, kept: bool
+) -> None:
+    service = find(charted(DEFAULTS, *options), "Service")
+
+    assert ("helm.sh/resource-policy" in annotations(service)) is kept
+
+
+def test_in_an_emergency_the_second_scheduler_knows_the_resource_and_asks_nobody() -> None:
+    [config_map] = template("secondary-scheduler/configmap", "--set=secondaryScheduler.ask=false")
+    [entry] = yaml.safe_load(config_map["data"]["config.yaml"])["extenders"]
+
+    assert entry["managedResources"] == [{"name": RESOURCE, "ignoredByScheduler": True}]
+    assert not entry.keys() & {"filterVerb", "preemptVerb", "prioritizeVerb", "weight", "bindVerb"}
