@@ -45,6 +45,11 @@ class Process:
         return self._process.poll() is None
 
     @property
+    def returncode(self) -> int | None:
+        """Its exit status, None while it runs."""
+        return self._process.poll()
+
+    @property
     def cpu_seconds(self) -> float:
         """Time of processors that it has taken until now, by user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()

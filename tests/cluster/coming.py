@@ -31,13 +31,18 @@ SLEEPER: Object = {
 
 
 @contextlib.asynccontextmanager
-async def pods_created(cluster: RunningCluster) -> AsyncIterator[list[str]]:
-    """Create a pod after another until the block ends; it has the names of those that there are."""
+async def pods_created(cluster: RunningCluster, *, asks: bool = True) -> AsyncIterator[list[str]]:
+    """Create a pod after another until the block ends; it has the names of those that there are.
+
+    Args:
+        cluster: Where they are created.
+        asks: Whether they have the extender's resource; else only injection gives it to them.
+    """
     names: list[str] = []
     is_over = asyncio.Event()
 
     async def create() -> None:
-        for pod in many_pods():
+        for pod in many_pods(asks=asks):
             await cluster.administrator.run("kubectl", "create", "-f", "-", stdin=json.dumps(pod))
             names.append(pod["metadata"]["name"])
             with contextlib.suppress(TimeoutError):
@@ -51,16 +56,16 @@ async def pods_created(cluster: RunningCluster) -> AsyncIterator[list[str]]:
         is_over.set()
 
 
-def many_pods() -> Iterator[Object]:
-    """Make pods that ask for the extender, with a volume each that is gone with them."""
+def many_pods(*, asks: bool) -> Iterator[Object]:
+    """Make pods, with a volume each that is gone with them; if it *asks*, for the extender."""
     [alone] = SLEEPER["spec"]["containers"]
-    container = alone | {"resources": {"limits": {RESOURCE: "1"}}}
+    container = alone | ({"resources": {"limits": {RESOURCE: "1"}}} if asks else {})
     for number in itertools.count(1):
         claim = {
             "spec": {
                 "storageClassName": STORAGE_CLASS,
                 "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "1Gi"}},
+                "resources": {"requests": {"storage": "200Mi"}},
             }
         }
         volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": claim}}

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,10 @@ class RunningCluster:
     def administrator_in(self, clone: Path, **variables: str) -> Administrator:
         """Return who runs commands in another clone."""
         return Administrator(self._folder / KUBECONFIG, clone, **variables)
+
+    def put_first(self, programs: Path) -> None:
+        """Have the administrator find programs in this folder before all others."""
+        self.administrator = self.administrator_in(ROOT, PATH=f"{programs}:{os.environ['PATH']}")
 
     def configure_scheduler(self, text: str) -> None:
         """Give kube-scheduler a configuration; it is started anew."""

@@ -41,6 +41,7 @@ CONTROLLERS = (
     "statefulset-controller",
     "deployment-controller",
     "replicaset-controller",
+    "job-controller",
     "disruption-controller",
     "namespace-controller",
     "garbage-collector-controller",

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from app.config import NAME
+from tests.actors.api import SERVICES
 from tests.e2e.extender import ROOT, START_SECONDS, Extender
 from tests.e2e.proxy import Endpoint
 from tests.e2e.service_pods import ServicePods
@@ -54,9 +56,13 @@ class DeployedExtender(Extender):
         self._task = asyncio.create_task(self.pods.run())
 
     async def serve(self) -> None:
-        """Stand in for the Service, which is installed; return when it answers."""
+        """Stand in for the Service, once it is installed; return when it answers."""
+        await until(self._has_service, within=START_SECONDS)
         self._start_proxy(self._endpoints)
         await until(self.is_answering, within=START_SECONDS, what=self._trouble)
+
+    async def _has_service(self) -> bool:
+        return await self._api.get(SERVICES, NAME, self.namespace) is not None
 
     async def is_answering(self) -> bool:
         """Whether a call through the Service gets a verdict; a failed kubelet fails the test."""

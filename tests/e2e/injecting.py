@@ -13,7 +13,17 @@ from typing import NamedTuple
 import httpx
 import trustme
 
-from tests.actors.api import CSI_DRIVERS, PODS, STORAGE_CLASSES, Api, Key, Kind, Object
+from tests.actors.api import (
+    CONFIG_MAPS,
+    CSI_DRIVERS,
+    PODS,
+    STORAGE_CLASSES,
+    Api,
+    Key,
+    Kind,
+    Object,
+    key_of,
+)
 from tests.actors.longhorn import csi_driver, storage_class
 from tests.admission import of_claim
 from tests.certificates import write_certificate
@@ -23,6 +33,7 @@ from tests.e2e.extender import InstanceProcess
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import RESOURCE, STORAGE_CLASS
+from tests.fakes.installed import config_map
 from tests.ports import free_ports
 from tests.unit.manifests.charted import CONFIGURED, WITH_ADDRESS, template
 
@@ -207,8 +218,16 @@ async def install(control_plane: ControlPlane, objects: list[Object]) -> None:
         api = Api(client)
         await api.ensure(csi_driver(), CSI_DRIVERS)
         await api.ensure(storage_class(STORAGE_CLASS), STORAGE_CLASSES)
+        await begin(api)
         for obj in objects:
             await api.create(obj, _kind(obj))
+
+
+async def begin(api: Api) -> None:
+    """Let injection have an effect, as the chart's hook does."""
+    found = config_map(scheduler_extender_inject="true")
+    await api.ensure(found, CONFIG_MAPS)
+    await api.patch(CONFIG_MAPS, key_of(found), {"data": found["data"]})
 
 
 async def probe_until(control_plane: ControlPlane, *, expected: bool) -> None:

@@ -1,8 +1,8 @@
 """The kubelets of the service's pods: the container of each pod is a process on this machine.
 
-What the Deployment says decides: the command, the variables, the account, the probe. The process
-has the token that the API server issues for the pod's account, so it may do what was installed
-for it and nothing else. Only the address and the ports are this machine's.
+What the Deployment, or the Job of a hook, says decides: the command, the variables, the account,
+the probe. The process has the token that the API server issues for the account, so it may do what
+was installed for it and nothing else. Only the address and the ports are of this machine.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ class ServicePods:
         raise AssertionError("informers and controllers do not end")
 
     def _changed(self, _old: Object | None, new: Object | None) -> None:
-        if new is not None and _is_ours(new) and is_bound(new):
+        if new is not None and (_is_ours(new) or _is_of_a_hook(new)) and is_bound(new):
             self._controller.add(key_of(new))
 
     async def _reconcile(self, key: Key) -> float | None:
@@ -137,11 +137,21 @@ class ServicePods:
         if uid not in self._running:
             await self._start(pod, uid)
         running = self._running[uid]
+        if _is_of_a_hook(pod):
+            return await self._end_of_hook(key, running.process)
         running.process.assert_running()
         is_ready = await _answers(pod, running)
         if is_ready != _is_ready(pod):
             await self._api.patch(PODS, key, {"status": _status(running, is_ready)}, "status")
         return _LOOK_SECONDS
+
+    async def _end_of_hook(self, key: Key, process: Process) -> float | None:
+        """Say how the container of a Job has ended, once it has."""
+        if process.is_running:
+            return _LOOK_SECONDS
+        phase = "Failed" if process.returncode else "Succeeded"
+        await self._api.patch(PODS, key, {"status": {"phase": phase}}, "status")
+        return None
 
     async def _end(self, key: Key, uid: str) -> float | None:
         if running := self._running.get(uid):
@@ -172,9 +182,10 @@ class ServicePods:
             kubeconfig=self._kubeconfig(name, issued["status"]["token"]),
         )
         command = runs_with.command(*container["command"])
+        listening = () if _is_of_a_hook(pod) else ("--host=127.0.0.1", f"--port={endpoint.port}")
         process = Process(
             name,
-            [*command, "--host", "127.0.0.1", "--port", str(endpoint.port)],
+            [*command, *listening],
             self._folder / f"{name}.log",
             runs_with.environ,
             runs_with.folder,
@@ -187,6 +198,11 @@ class ServicePods:
 
 def _is_ours(pod: Object) -> bool:
     return bool((pod["metadata"].get("labels") or {}).get("app") == NAME)
+
+
+def _is_of_a_hook(pod: Object) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return labels.get("app.kubernetes.io/name") == f"{NAME}-release"
 
 
 def _is_ready(pod: Object) -> bool:

@@ -4,6 +4,7 @@ Only here does the chart see what is in the cluster already. The control plane i
 release takes the objects of `manifests/base` over, and the other tests need them.
 """
 
+import asyncio
 import base64
 import subprocess
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ import yaml
 
 from app.config import NAME
 from supply.manifests import CHART
-from tests.actors.api import SERVICES, Api, Key, Kind, Object
+from tests.actors.api import LONGHORN_NODES, SERVICES, Api, Key, Kind, Object
+from tests.actors.longhorn import longhorn_node
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.users import ADMIN
-from tests.fakes.installed import NAMESPACE
+from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.unit.manifests.charted import IMAGE, helm
 
 SECRETS = Kind("v1", "secrets", "Secret")
@@ -37,18 +39,30 @@ VALUES = (
 )
 
 
+WITHOUT_HOOKS = "--no-hooks"
+"""Nothing runs pods here."""
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster in which `kubectl apply -k` has installed the service, at no fixed address."""
     with running(tmp_path_factory.mktemp("chart")) as control_plane:
+        asyncio.run(_add_node(control_plane))
         yield control_plane
+
+
+async def _add_node(control_plane: ControlPlane) -> None:
+    """Have one Longhorn Node, without which the chart is not installed."""
+    async with await control_plane.client() as client:
+        await Api(client).create(longhorn_node("node-1", {"disk": 1}), LONGHORN_NODES)
 
 
 @pytest.mark.parametrize("values", VALUE_SETS, ids=lambda path: path.stem)
 def test_the_api_server_accepts_every_object(cluster: ControlPlane, values: Path) -> None:
     """What operators own is left out, and IPv6: neither is served here."""
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
-    options = (f"--namespace={NAMESPACE}", f"--values={values}", IMAGE)
+    there = f"--set=longhornNamespace={LONGHORN}"
+    options = (f"--namespace={NAMESPACE}", f"--values={values}", IMAGE, there)
     rendered = helm("template", NAME, str(CHART), *options)
     objects = [obj for obj in yaml.safe_load_all(rendered) if obj]
     known = [
@@ -85,13 +99,16 @@ def release(cluster: ControlPlane) -> ControlPlane:
     """The same cluster once Helm has taken the service over."""
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
     taking = ("--take-ownership", "--force-conflicts", IMAGE)
-    helm("install", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *taking)
+    helm(
+        "install", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *taking, WITHOUT_HOOKS
+    )
     return cluster
 
 
 def upgrade(cluster: ControlPlane, *options: str) -> None:
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
-    helm("upgrade", NAME, str(CHART), kubeconfig, f"--namespace={NAMESPACE}", *VALUES, *options)
+    where = (kubeconfig, f"--namespace={NAMESPACE}", WITHOUT_HOOKS)
+    helm("upgrade", NAME, str(CHART), *where, *VALUES, *options)
 
 
 async def secrets(api: Api) -> dict[str, Object]:
@@ -170,12 +187,16 @@ async def test_an_upgrade_without_client_certificates_leaves_none(release: Contr
     assert base64.b64decode(left[SERVED]["ca.crt"]).startswith(b"-----BEGIN CERTIFICATE")
 
 
-async def test_nothing_is_left_of_a_release(release: ControlPlane) -> None:
+async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(
+    release: ControlPlane,
+) -> None:
     kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
-    helm("uninstall", NAME, kubeconfig, f"--namespace={NAMESPACE}", "--cascade=background")
+    where = (kubeconfig, f"--namespace={NAMESPACE}", WITHOUT_HOOKS)
+    helm("uninstall", NAME, *where, "--cascade=background")
     async with await release.client() as client:
         api = Api(client)
         service = await api.get(SERVICES, NAME, NAMESPACE)
         left = await secrets(api)
 
-    assert (service, left) == (None, {})
+    assert service is not None
+    assert left == {}

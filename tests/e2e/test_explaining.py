@@ -4,6 +4,7 @@ Five situations in which kube-scheduler really gives the pod no node, or a node 
 start. `tests/unit/cli/test_explaining_situations.py` has all twelve, as files.
 """
 
+import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -144,13 +145,13 @@ async def installed(
             for node in NODES:
                 changes = {"status": node_status}
                 await world.api.patch(kinds.KUBERNETES_NODES, Key("", node), changes, "status")
-            await administrator.run(
+            command = (
                 *("helm", "install", NAME, f"charts/{NAME}", "--namespace", NAMESPACE, "--wait"),
                 *("--set", f"image.repository=registry.example/{NAME}"),
                 *("--set", f"service.clusterIP.ipv4={ADDRESS}"),
                 *("--set", "kubeSchedulerConfigured=true"),
             )
-            await service.serve()
+            await asyncio.gather(administrator.run(*command), service.serve())
             await world.add_class(STRICT, dataLocality="strict-local")
             await world.add_class(IMMEDIATE, binding="Immediate")
             yield Installation(world, administrator)

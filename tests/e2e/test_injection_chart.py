@@ -28,7 +28,7 @@ def render(control_plane: ControlPlane) -> Render:
     kubeconfig = str(control_plane.users.kubeconfig(ADMIN))
 
     def with_cluster(name: str, *options: str) -> list[Object]:
-        cluster = ("--dry-run=server", "--kubeconfig", kubeconfig, "--take-ownership")
+        cluster = ("--dry-run=server", "--kubeconfig", kubeconfig, "--is-upgrade")
         return template(name, *cluster, *options)
 
     return with_cluster

@@ -4,6 +4,7 @@ What they need besides this clone is stood in for: the image is what runs here, 
 node is a script that takes what is sent to it.
 """
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -52,12 +53,14 @@ async def test_six_commands_lead_to_pods_that_have_room(
         service.sources[version(ROOT)] = clone
         await world.add_nodes(*DISKS)
         for command in commands:
-            await administrator.run("bash", "-euc", command)
+            is_install = command.startswith("helm install")
+            await asyncio.gather(
+                administrator.run("bash", "-euc", command),
+                *([service.serve()] if is_install else []),
+            )
             if sent.exists():
                 await _restart_scheduler(bare, yaml.safe_load(sent.read_text()), service.url)
                 sent.unlink()
-            if command.startswith("helm install"):
-                await service.serve()
         await until(lambda: len(world.seen.pods()) == PODS, within=BOUND_SECONDS)
         nodes = world.seen.node_of
         await until(lambda: all(nodes().values()), within=BOUND_SECONDS, what=nodes)
