@@ -151,6 +151,17 @@ install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy,
 		$(if $(NAMESPACE),--namespace '$(NAMESPACE)') dist/install
 	$(if $(NAMESPACE),,kubectl apply --filename manifests/namespace.yaml)
 	kubectl apply -k dist/install
+	$(if $(filter policy,$(INJECTION)),@$(MAKE) --no-print-directory begin-injection)
+
+# Only once a pod that asks for the extender gets a node.
+.PHONY: begin-injection
+begin-injection: OURS = kubectl --namespace $(or $(NAMESPACE),longhorn-scheduler)
+begin-injection:
+	$(OURS) apply --filename manifests/begin-injection.yaml
+	$(OURS) wait --for=condition=PodScheduled --timeout=300s pod/longhorn-scheduler-extender-begin
+	$(OURS) delete pod/longhorn-scheduler-extender-begin --wait=false
+	$(OURS) patch configmap longhorn-scheduler-extender --type merge \
+		--patch '{"data":{"scheduler-extender-inject":"true"}}'
 
 move: ## Move the Helm release to another namespace, without leaving pods waiting: FROM=, TO=longhorn-scheduler (needs helm and kubectl)
 	$(PYTHON) -m supply.move --from '$(FROM)' $(if $(TO),--to '$(TO)')

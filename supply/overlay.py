@@ -20,6 +20,7 @@ BASE, SECOND = Path("manifests/base"), Path("manifests/secondary-scheduler")
 _COMPONENTS = Path("manifests/components")
 TLS = {"secret": ("tls",), "cert-manager": ("tls", "cert-manager")}
 """The components for each way to get certificates."""
+_BINDING = "MutatingAdmissionPolicyBinding"
 _SCHEDULER = "registry.k8s.io/kube-scheduler"
 
 
@@ -120,6 +121,9 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     }
     if wanted.namespace:
         content["namespace"] = wanted.namespace
+        if wanted.with_policy:
+            at = [("paramRef/namespace", wanted.namespace)]
+            content["patches"].append(_patch(_BINDING, f"{NAME}-injection.longhorn-scheduler", at))
     if version := wanted.second_scheduler:
         if not re.fullmatch(r"v\d+\.\d+\.\d+", version):
             raise OverlayError(f"SECOND_SCHEDULER is {version!r}; it must be like v1.36.2")

@@ -180,6 +180,7 @@ def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_mon
     # before both: Helm makes the namespace of a release without labels.
     assert {path for path in by_hand if not path.endswith("kustomization.yaml")} == {
         "components/tls/deployment.yaml",
+        "begin-injection.yaml",
         "namespace.yaml",
     }
 

@@ -117,6 +117,9 @@ def test_addresses_that_cannot_be_are_refused(addresses: tuple[str, ...], why: s
 def test_an_installation_stays_in_the_namespace_that_is_named() -> None:
     assert made(namespace="longhorn-system")["namespace"] == "longhorn-system"
     assert "namespace" not in made()
+    [patch] = made(namespace="longhorn-system", with_policy=True)["patches"]
+    assert patch["target"]["kind"] == "MutatingAdmissionPolicyBinding"
+    assert '"/spec/paramRef/namespace", "value": "longhorn-system"' in patch["patch"]
 
 
 @pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"with_admission_policy": True}])
