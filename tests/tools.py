@@ -14,7 +14,6 @@ INSTALL = {
     "actionlint": "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
     "curl": "apt-get install curl",
     "helm": "go install helm.sh/helm/v4/cmd/helm@v4.3.1",
-    "helm3": "go install helm.sh/helm/v3/cmd/helm@v3.17.4, and call it helm3",
     "kubectl": "see https://kubernetes.io/docs/tasks/tools/",
     "kustomize": "go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.0",
     "openssl": "apt-get install openssl",

@@ -5,6 +5,7 @@ extender themselves: injection sends them there, or does not.
 """
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
@@ -21,7 +22,7 @@ from tests.cluster.running import RunningCluster
 from tests.e2e.waiting import until
 from tests.e2e.workloads import RESOURCE
 from tests.fakes.installed import NAMESPACE
-from tests.tools import find
+from tests.tools import give_up
 
 pytestmark = pytest.mark.nodes
 
@@ -58,7 +59,10 @@ def cluster(
 ) -> Iterator[RunningCluster]:
     """A cluster with nothing of ours, for an administrator who has this version of Helm."""
     programs = tmp_path_factory.mktemp("programs")
-    (programs / "helm").symlink_to(find(request.param))
+    helm = shutil.which(request.param)
+    if helm is None:
+        give_up(f"{request.param} is not on the PATH; docs/real-nodes.md says what it is")
+    (programs / "helm").symlink_to(helm)
     with started(folder) as cluster:
         cluster.put_first(programs)
         yield cluster
