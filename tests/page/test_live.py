@@ -1,17 +1,59 @@
 """The picture of a live service in a real browser."""
 
 import contextlib
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
-from tests.builders import bound, disk, hold, node, volume
+import pytest
+
+from tests.actors.longhorn.objects import longhorn_node
+from tests.builders import GIB, bound, disk, hold, node, volume
 from tests.fakes import in_a_thread
 from tests.fakes.installed import instance_pod, service
-from tests.integration.server import serving_cluster
+from tests.integration.server import Server, serving_cluster
 from tests.integration.test_live_process import api_server
 from tests.page.browser import Tab, write
 from tests.unit.app.instance.test_picture import STANDBY, sources, text_of
 
 EVIL = "<img src=x onerror=alert(1)></script>"
+_BELOW_PIXELS = 96
+"""What the page leaves free at its end, where a line names the replicas of a volume."""
+_CARDS = """[...document.querySelectorAll(".node")].map((each) => {
+  const box = each.getBoundingClientRect();
+  return [box.top, box.left, box.bottom, box.right];
+})"""
+_BELOW = """document.body.getBoundingClientRect().bottom
+  - document.querySelector("main").getBoundingClientRect().bottom"""
+_VISIBLE = "[...document.body.children].filter(e => e.checkVisibility()).map(e => e.localName)"
+
+Box = tuple[float, float, float, float]
+"""Top, left, bottom and right of a card."""
+
+
+@contextlib.contextmanager
+def serving_nodes(folder: Path, nodes: int = 0) -> Iterator[Server]:
+    """Run the leader on a live cluster of so many nodes, with two disks each."""
+    disks = {"disk-1": 100 * GIB, "disk-2": 50 * GIB}
+    found = (longhorn_node(f"node-{n:04}", disks, zone=f"zone-{n % 3}") for n in range(nodes))
+    kind = {"apiVersion": "longhorn.io/v1beta2", "kind": "Node"}
+    server = api_server(service(), instance_pod(0), *(kind | each for each in found))
+    with (
+        in_a_thread(server) as there,
+        serving_cluster(folder, there.port, EXTENDER_DEBUG="true") as live,
+    ):
+        live.wait_for(lambda: live.events("endpointslice.published"))
+        yield live
+
+
+def overlapping(cards: list[Box]) -> list[tuple[Box, Box]]:
+    """Return the cards that lie over the next one of their column, or of their row."""
+    columns = pairwise(sorted(cards, key=lambda box: (box[1], box[0])))
+    rows = pairwise(sorted(cards))
+    return [
+        *((one, other) for one, other in columns if one[1] == other[1] and one[2] > other[0]),
+        *((one, other) for one, other in rows if one[0] == other[0] and one[3] > other[1]),
+    ]
 
 
 async def test_holds_and_waiting_pods_are_drawn(tab: Tab, tmp_path: Path) -> None:
@@ -59,13 +101,34 @@ async def test_names_are_inert(tab: Tab, tmp_path: Path) -> None:
     assert tab.told("Log.entryAdded") == []
 
 
+@pytest.mark.parametrize("nodes", [2, 300, 1_000])
+async def test_of_a_live_cluster_the_cards_of_its_nodes_are_seen_and_nothing_else(
+    tab: Tab, tmp_path: Path, nodes: int
+) -> None:
+    with serving_nodes(tmp_path, nodes) as live:
+        await tab.open(f"http://127.0.0.1:{live.port}/")
+
+    assert await tab.run(_VISIBLE) == ["header", "main"]
+    assert not {*'{}"'} & {*await tab.text("body")}
+    assert await tab.run(_BELOW) == pytest.approx(_BELOW_PIXELS, abs=1)
+    assert overlapping(await tab.run(_CARDS)) == []
+
+    await tab.run("scrollTo(0, document.documentElement.scrollHeight)")
+    await tab.settle()  # the last cards are laid out only now
+
+    assert overlapping(await tab.run(_CARDS)) == []
+
+    await tab.emulate(media="print")  # where all cards are laid out, in sight or not
+
+    assert sorted(await tab.texts(".node h4")) == [f"node-{n:04}" for n in range(nodes)]
+    assert not {*'{}"'} & {*await tab.text("body")}
+    assert overlapping(await tab.run(_CARDS)) == []
+
+
 async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(
     tab: Tab, tmp_path: Path
 ) -> None:
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
-        live = stack.enter_context(serving_cluster(tmp_path, port, EXTENDER_DEBUG="true"))
-        live.wait_for(lambda: live.events("endpointslice.published"))
+    with serving_nodes(tmp_path) as live:
         address = f"http://127.0.0.1:{live.port}/"
 
         await tab.open(address)

@@ -1,6 +1,8 @@
 """The page of a plan in a real browser: what is drawn, by mouse and keyboard, and what is inert."""
 
 import json
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -456,3 +458,16 @@ async def test_a_picture_that_came_in_pieces_is_whole(tab: Tab, tmp_path: Path) 
     await tab.open(write(tmp_path, "".join(pieces)))
 
     assert await tab.texts("h4") == ["node-1", "node-2", "node-3"]
+
+
+async def test_no_class_makes_a_script_visible(tab: Tab, tmp_path: Path) -> None:
+    style = files("app.page").joinpath("page.css").read_text(encoding="utf-8")
+    classes = {"nodes"} | {*re.findall(r"\.([a-z][a-z-]*)", style)}
+    await draw(tab, tmp_path, example())
+
+    displays = await tab.run(
+        f"{sorted(classes)}.map(name => {{ const script = document.querySelector('script');"
+        "script.className = name; return getComputedStyle(script).display; })"
+    )
+
+    assert {*displays} == {"none"}
