@@ -8,12 +8,10 @@ so that other work on the machine does not count.
 import asyncio
 import gc
 import time
-from datetime import UTC, datetime
 from statistics import quantiles
 from typing import Any
 
-from app.instance.debug import RoleState
-from app.instance.picture import Sources, draw
+from app.instance.picture import Caption, Sources, draw
 from app.serving.turns import Turns
 from benchmarks.asking import records_of
 from benchmarks.clusters import GIB, cluster, node_name
@@ -26,7 +24,6 @@ NODES = (100, 1_000, 5_000)
 HOLDS = (0, 100, 300)
 DISKS, REPLICAS, SEED, ROUNDS = 10, 3, 1, 3
 SIZE_BYTES = 10 * GIB
-ROLE = RoleState(role="leader", unavailable="", unready="", identity="bench", holder="bench")
 
 
 def main() -> None:
@@ -64,10 +61,7 @@ async def _draw(sources: Sources) -> tuple[float, int, list[float]]:
 
     asking = asyncio.create_task(ask())
     began = time.thread_time()
-    pieces = draw(
-        sources, ROLE, lambda: turns.take("picture"), now=0.0, utc=datetime(2026, 1, 1, tzinfo=UTC)
-    )
-    async for piece in pieces:
+    async for piece in draw(sources, Caption(origin="bench"), turns, now=0.0):
         size_bytes += len(piece)
     seconds = time.thread_time() - began
     asking.cancel()

@@ -27,6 +27,7 @@ from cli.options import (
     check_origin,
     load_files,
     load_settings,
+    origin_of,
     print_answer,
     tell,
     with_flags,
@@ -88,7 +89,8 @@ def serve(
     if cluster_file is None:
         service.serve_cluster(settings, kubeconfig, context)
     else:
-        service.serve_view(build_view(load_files(cluster_file, also, ANSWERED_FROM)), settings)
+        view = build_view(load_files(cluster_file, also, ANSWERED_FROM))
+        service.serve_view(view, origin_of(cluster_file, also), settings)
 
 
 commands.command("filter", short_help="Why is a pod Pending, and where does it fit?")(filter_pod)

@@ -13,7 +13,7 @@ from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.leading import Leading
-from app.instance.picture import Sources, draw
+from app.instance.picture import PICTURE, Sources, draw, of_instance
 from app.instance.standing import Standing
 from app.kube.mirror import Change
 from app.process.connections import Connections
@@ -34,8 +34,6 @@ _LAST_CHOICES_SECONDS = 1.0
 """Most that kube-scheduler may take to show what it chose of the last answers."""
 _EXPIRY_SECONDS = 0.5
 """A hold whose time is over ends within so long."""
-_PICTURE = "picture"
-"""Whoever looks at pictures takes turns with clients as if they all were one that is known."""
 
 
 class Instance:
@@ -112,7 +110,7 @@ class Instance:
             self._extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
-            is_known=lambda client: client == _PICTURE or self.holds.is_known(client),
+            is_known=lambda client: client == PICTURE or self.holds.is_known(client),
             vouch=self.holds.vouch,
             on_answer=self._leading.note_answer,
             on_scores=self._leading.scores.remember,
@@ -176,13 +174,8 @@ class Instance:
             ledger=self.holds.ledger,
             waiting=self._leading.waking.pods,
         )
-        return draw(
-            sources,
-            self._role(),
-            lambda: self.decisions.turns.take(_PICTURE),
-            now=self._around.clock(),
-            utc=self._around.wall_clock(),
-        )
+        caption = of_instance(self._role(), self._around.wall_clock())
+        return draw(sources, caption, self.decisions.turns, now=self._around.clock())
 
     def _debug_state(self) -> DebugState:
         return debug_state(

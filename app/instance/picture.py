@@ -1,10 +1,10 @@
-"""What an instance sees now, as the page that plans are drawn on: nodes, holds and waiting pods.
+"""What is served now, as the page that plans are drawn on: nodes, holds and waiting pods.
 
 It is made in small pieces, each in a turn of its own between requests, so that no answer waits for
 more than one of them. So pieces may be some moments apart; each node is as it was at one of them.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TypeVar
@@ -14,6 +14,7 @@ import msgspec
 from app.instance.debug import RoleState
 from app.page.now import claims_by_volume, node_now
 from app.page.page import closing, more_nodes, opening
+from app.serving.turns import Turns
 from extender import (
     ClusterView,
     Hold,
@@ -28,6 +29,8 @@ from planner.picture import Event, Kind, Picture, PlannedVolume, PlanWarning, Re
 
 Found = TypeVar("Found")
 
+PICTURE = "picture"
+"""Whoever looks at pictures takes turns with clients as if they all were one that is known."""
 _MOST_PODS = 50
 """Of the pods with holds, and of those that wait, so many are listed. All holds count on nodes."""
 _CLAIMS_AT_ONCE = 500
@@ -43,31 +46,44 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     waiting: WaitingPods
 
 
+class Caption(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written above a picture."""
+
+    origin: str
+    """Who sees this, or the files that it is in."""
+    title: str = "now"
+    warnings: tuple[PlanWarning, ...] = ()
+    """Why it may not be the whole picture."""
+
+
+def of_instance(role: RoleState, utc: datetime) -> Caption:
+    """Say which instance sees this, and when."""
+    return Caption(
+        origin=f"instance {role.identity}, {role.role}",
+        title=f"now, {utc:%Y-%m-%d %H:%M:%S} UTC",
+        warnings=tuple(_standing(role)),
+    )
+
+
 async def draw(
-    sources: Sources,
-    role: RoleState,
-    turn: Callable[[], Awaitable[object]],
-    *,
-    now: float,
-    utc: datetime,
+    sources: Sources, caption: Caption, turns: Turns, *, now: float
 ) -> AsyncIterator[str]:
     """Yield the page in pieces.
 
     Args:
         sources: What is known.
-        role: What the instance is now.
-        turn: Waits until the next piece may be made.
+        caption: What is written above.
+        turns: One is taken for each piece.
         now: The time by the clock of holds, in seconds.
-        utc: The date and time, for people.
     """
     claims: dict[VolumeName, str] = {}
-    await turn()
+    await turns.take(PICTURE)
     for some in _batches([*sources.current_view().claims.values()], _CLAIMS_AT_ONCE):
         claims |= claims_by_volume(some, sources.current_view())
-        await turn()
+        await turns.take(PICTURE)
     events = [_held(hold, claims) for hold in islice(sources.ledger, _MOST_PODS)]
     for pod in islice(sources.waiting, _MOST_PODS):
-        await turn()
+        await turns.take(PICTURE)
         woken = ", and was woken since" if pod.woken else ""
         events.append(
             Event(
@@ -77,13 +93,13 @@ async def draw(
                 reasons=_reasons(pod, sources.waiting.nodes),
             )
         )
-    await turn()
-    yield opening(_picture(sources, role, events, utc))
+    await turns.take(PICTURE)
+    yield opening(_picture(sources, caption, events))
     names = sorted(sources.current_view().spaces)
     for batch in _batches(names, _NODES_AT_ONCE):
         nodes = []
         for name in batch:
-            await turn()
+            await turns.take(PICTURE)
             view = sources.current_view()
             if name in view.spaces:  # it may be gone since
                 nodes.append(node_now(view.spaces[name], view, sources.ledger, claims))
@@ -105,22 +121,18 @@ def _batches(found: Sequence[Found], size: int) -> Iterator[Sequence[Found]]:
         yield found[start : start + size]
 
 
-def _picture(sources: Sources, role: RoleState, events: list[Event], utc: datetime) -> Picture:
-    waiting = len(sources.waiting)
+def _picture(sources: Sources, caption: Caption, events: list[Event]) -> Picture:
+    holds, waiting = len(sources.ledger), len(sources.waiting)
     now = StepReport(
-        title=f"now, {utc:%Y-%m-%d %H:%M:%S} UTC",
+        title=caption.title,
         events=tuple(events),
         warnings=(
-            *_standing(role),
-            *_left_out("held", len(sources.ledger), "pods with a hold"),
+            *caption.warnings,
+            *_left_out("held", holds, "pods with a hold"),
             *_left_out("waiting", waiting, "pods that wait"),
         ),
     )
-    return Picture(
-        origin=f"instance {role.identity}, {role.role}; {len(sources.ledger)} holds, "
-        f"{waiting} pods wait",
-        steps=(now,),
-    )
+    return Picture(origin=f"{caption.origin}; {holds} holds, {waiting} pods wait", steps=(now,))
 
 
 def _standing(role: RoleState) -> Iterator[PlanWarning]:

@@ -12,6 +12,7 @@ import msgspec
 
 from app.config import NAME
 from app.instance.instance import Instance
+from app.instance.picture import Caption, Sources, draw
 from app.process.connections import Connections
 from app.process.life import clock, new_registry, run_until_told
 from app.process.surroundings import Surroundings
@@ -21,11 +22,16 @@ from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
 from app.serving.server import Listeners, Servers
 from app.settings import Settings
-from extender import ClusterView, Extender
+from extender import ClusterView, Extender, WaitingPods
 
 
-def serve_view(view: ClusterView, settings: Settings) -> None:
+def serve_view(view: ClusterView, origin: str, settings: Settings) -> None:
     """Serve decisions on *view* until SIGTERM or SIGINT.
+
+    Args:
+        view: The cluster.
+        origin: The files that it is in.
+        settings: Of the process.
 
     Raises:
         InputError: An address cannot be listened on, or the certificate cannot be used.
@@ -34,8 +40,10 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
     metrics = _metrics(release)
     connections = Connections(settings, metrics)
     extender = Extender(settings.step_limits, balance=settings.balance)
+    decisions = unchanging(extender, view, metrics)
+    sources = Sources(current_view=lambda: view, ledger=extender.ledger, waiting=WaitingPods())
     apps = create_apps(
-        decisions=unchanging(extender, view, metrics),
+        decisions=decisions,
         mutating=(
             None
             if settings.webhook_port is None
@@ -48,7 +56,11 @@ def serve_view(view: ClusterView, settings: Settings) -> None:
         ),
         unready=lambda: None,
         state=None,
-        picture=None,
+        picture=(
+            (lambda: draw(sources, Caption(origin=origin), decisions.turns, now=0.0))
+            if settings.debug
+            else None
+        ),
         metrics=metrics,
         settings=settings,
         version=release,

@@ -342,3 +342,13 @@ def test_an_unknown_setting_stops_the_start_by_its_name() -> None:
 
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert "keepalive" in ended.stderr.lower()
+
+
+def test_the_picture_of_a_file_is_served_if_it_is_wanted(goal2: Server) -> None:
+    with serving("goal2", EXTENDER_DEBUG="true") as server:
+        status, page = server.call("GET", "/")
+
+    assert status == 200
+    assert f"{ROOT / 'examples' / 'goal2'}; 0 holds, 0 pods wait" in page.decode()
+    assert all(f'"name":"{node}"' in page.decode() for node in NODES)
+    assert goal2.call("GET", "/")[0] == 404

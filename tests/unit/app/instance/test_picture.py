@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from app.instance.debug import RoleState
-from app.instance.picture import Sources, draw
+from app.instance.picture import Sources, draw, of_instance
 from app.kube.resource import AnyRecord
 from app.serving.turns import Turns
 from extender import ClusterView, Hold, Ledger, WaitingPods
@@ -78,8 +78,7 @@ def turns_of_all() -> Turns:
 
 async def text_of(known: Sources, role: RoleState = LEADER, turns: Turns | None = None) -> str:
     """Draw a picture at second 12."""
-    turns = turns or turns_of_all()
-    pieces = draw(known, role, lambda: turns.take("picture"), now=12.0, utc=UTC_NOW)
+    pieces = draw(known, of_instance(role, UTC_NOW), turns or turns_of_all(), now=12.0)
     return "".join([piece async for piece in pieces])
 
 
