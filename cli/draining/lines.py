@@ -4,12 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cli.draining.judging import May
+from cli.draining.obstacles import Caution
 from cli.draining.report import DrainReport, NextReport, NodeReport, ObstacleReport
 from cli.paragraphs import paragraph
+from planner.naming import first_of
 
 _COLOURS = {May.YES: "green", May.NOT_YET: "red", May.UNKNOWN: "yellow"}
 _MOST_ALIKE = 10
 """Obstacles of one code that are shown."""
+_MOST_CAUTIONED = 5
+"""Objects of which the same is said that are named; -o json has all."""
 _MOST_PAIRS = 20
 _INDENT = 3
 _ARROW = "-> "
@@ -67,10 +71,32 @@ def _node(node: NodeReport, width: int) -> Iterator[str]:
     groups = [[*alike] for _, alike in groupby(node.obstacles, key=lambda each: each.code)]
     for number, alike in enumerate(groups, start=1):
         yield from _alike(alike, number, width)
-    for each in node.cautions:
-        yield from paragraph("caution: ", f"{each.object} {each.text}", width, colour="yellow")
+    for text, objects in _by_text(node.cautions).items():
+        yield from _caution(text, objects, width)
     for text in node.unknown:
         yield from paragraph("not known: ", text, width, colour="yellow")
+
+
+def _by_text(cautions: Sequence[Caution]) -> dict[str, list[str]]:
+    """Return what is said of objects, with all that it is said of."""
+    found = dict[str, list[str]]()
+    for each in cautions:
+        found.setdefault(each.text, []).append(each.object)
+    return found
+
+
+def _caution(text: str, objects: Sequence[str], width: int) -> Iterator[str]:
+    """Write what is said of one object, or of several of one kind."""
+    start, about = "caution: ", objects[0]
+    if len(objects) > 1:
+        kind, _, _ = about.partition(" ")
+        about = f"each of {len(objects)} {kind}s"
+        names = first_of([each.removeprefix(f"{kind} ") for each in objects], _MOST_CAUTIONED)
+    indent = len(start)
+    yield from paragraph(start, f"{about} {text}", width, indent=indent, colour="yellow")
+    if len(objects) > 1:
+        more = " (-o json shows them)" if len(objects) > _MOST_CAUTIONED else ""
+        yield from paragraph(" " * indent, f"{names}{more}", width, indent=indent)
 
 
 def _alike(obstacles: Sequence[ObstacleReport], number: int, width: int) -> Iterator[str]:

@@ -79,6 +79,28 @@ def test_of_many_alike_ten_are_shown(run: Run, tmp_path: Path) -> None:
     assert out.count("-> ") == 1
 
 
+def test_what_is_said_of_many_volumes_is_said_once_and_five_are_named(
+    run: Run, tmp_path: Path
+) -> None:
+    many = [each for number in range(7)
+            for each in (volume(f"vol-{number}", f"data-{number}"), replica(volume=f"vol-{number}"))
+    ]  # fmt: skip
+    policy = drained.settings(node_drain_policy="always-allow")
+    files = write(tmp_path / "cluster.json", *node(), *many, *policy)
+
+    _, out, _ = run("node-1", files=files)
+    _, answer, _ = run("node-1", "-o", "json", files=files)
+
+    cautions = " ".join(out.split()).partition("caution: ")[2]
+    named = ", ".join(f"vol-{number} (default/data-{number})" for number in range(5))
+    assert cautions.startswith(
+        "each of 7 Volumes has no healthy replica elsewhere: it cannot be used while the node is "
+        f"away {named} and 2 more (-o json shows them)"
+    )
+    assert out.count("caution: ") == 1
+    assert len(json.loads(answer)["nodes"][0]["cautions"]) == 7
+
+
 @pytest.mark.parametrize("arguments", [("node-4",), ("--next", *ALL_NODES), ("node-1", "node-4")])
 @pytest.mark.parametrize("width", [60, 80])
 def test_lines_are_as_wide_as_the_output(
