@@ -1,6 +1,6 @@
 """What is wrong or at risk, found in the objects alone: so it works on a support bundle, too."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 
 import msgspec
@@ -22,6 +22,7 @@ from extender.kubernetes import Claim, ClaimKey
 from longhorn import (
     DiskSpace,
     NodeName,
+    Settings,
     Volume,
     VolumeName,
     has_data,
@@ -89,7 +90,7 @@ class Rule(Enum):
     )
     CLASS_WITHOUT_ROOM = (
         Severity.ERROR,
-        "add a disk, or tags to disks, of the kind that it asks for",
+        "add {disk}{tags}, free one, or raise storage-over-provisioning-percentage",
     )
     CLASS_NEVER_LOCAL = (
         Severity.INFO,
@@ -253,8 +254,26 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         )
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
-            yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name])
+            yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name], **_takers(volume, view.settings))
         yield from _of_binding(class_, volume)
+
+
+def _takers(volume: Volume, settings: Settings) -> dict[str, str]:
+    """Say which disks take replicas of a volume: of which type, with which tags, on which nodes."""
+    disk = _tagged(volume.disk_selector, allow_empty=settings.allow_empty_disk_selector)
+    node = _tagged(volume.node_selector, allow_empty=settings.allow_empty_node_selector)
+    wanted = [*volume.disk_selector, *volume.node_selector]
+    type_ = "block disk" if volume.disk_type == "block" else "disk"
+    return {
+        "disk": f"a {type_}{disk}" + (f" on a node{node}" if node else ""),
+        "tags": ", give such tags to another" if wanted else "",
+    }
+
+
+def _tagged(selector: Sequence[str], *, allow_empty: bool) -> str:
+    if selector:
+        return f" with the tags {','.join(selector)}"
+    return "" if allow_empty else " without tags"
 
 
 def _of_binding(class_: StorageClass, volume: Volume) -> Iterator[Finding]:
@@ -270,13 +289,14 @@ def _of_binding(class_: StorageClass, volume: Volume) -> Iterator[Finding]:
         yield _found(Rule.CLASS_IMMEDIATE, text, [name])
 
 
-def _found(rule: Rule, text: str, objects: Iterable[str]) -> Finding:
+def _found(rule: Rule, text: str, objects: Iterable[str], **named: str) -> Finding:
+    """Make a finding; *named* are parts of its remedy."""
     return Finding(
         rule=rule.code,
         severity=rule.severity,
         text=text,
         objects=tuple(objects),
-        remedy=rule.remedy,
+        remedy=rule.remedy.format(**named),
     )
 
 

@@ -140,6 +140,41 @@ def test_classes(class_: AnyRecord, expected: list[str]) -> None:
     assert [*rules(node("node-1"), class_)] == expected
 
 
+@pytest.mark.parametrize(
+    ("class_", "remedy"),
+    [
+        ({}, "add a disk, free one"),
+        ({"diskSelector": "ssd"}, "add a disk with the tags ssd, give such tags to another, free"),
+        (
+            {"diskSelector": "ssd", "nodeSelector": "storage,fast"},
+            "add a disk with the tags ssd on a node with the tags storage,fast, give such tags to "
+            "another, free one",
+        ),
+        ({"dataEngine": "v2"}, "add a block disk, free one"),
+    ],
+    ids=["without-tags", "disk-tags", "node-tags", "v2"],
+)
+def test_the_remedy_for_a_class_without_room_names_what_it_asks_for(
+    class_: dict[str, str], remedy: str
+) -> None:
+    full = disk("disk-1", tags=("ssd",), scheduled_bytes=100 * GIB)
+
+    shown = found(node("node-1", full, tags=("storage", "fast")), storage_class(**class_))
+
+    [finding] = [each for each in shown.findings if each.rule == "class-without-room"]
+    assert finding.remedy.startswith(remedy)
+
+
+def test_where_no_selector_means_no_tags_the_remedy_says_so() -> None:
+    full = disk("disk-1", scheduled_bytes=100 * GIB)
+    strict = setting("allow-empty-disk-selector-volume", "false")
+
+    shown = found(node("node-1", full), strict, storage_class())
+
+    [finding] = [each for each in shown.findings if each.rule == "class-without-room"]
+    assert finding.remedy.startswith("add a disk without tags, free one")
+
+
 def test_what_is_not_known_is_told() -> None:
     broken = Unreadable(kind="Volume", name="odd", why="size: x")
 
