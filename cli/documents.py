@@ -35,6 +35,18 @@ def load_documents(path: Path) -> list[tuple[str, object]]:
     return list(objects(name_of(path), suffix(path, content), content))
 
 
+def in_namespace(document: object, namespace: str) -> object:
+    """Return an object with a namespace, which is *namespace* if it names none."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    if (
+        not isinstance(document, dict)
+        or not isinstance(metadata, dict)
+        or metadata.get("namespace")
+    ):
+        return document
+    return {**document, "metadata": {**metadata, "namespace": namespace}}
+
+
 def read_bytes(path: Path, limit_bytes: int = SIZE_LIMIT_BYTES) -> bytes:
     """Read one file, or stdin.
 

@@ -19,10 +19,12 @@ from cli.kube.resources import ASKED, PODS
 from cli.missing import ASKED_FROM
 from cli.names import node_name, split_kind
 from cli.options import (
+    DEFAULT_NAMESPACE,
     Also,
     ClusterFile,
     Context,
     Kubeconfig,
+    Namespace,
     PrintedWide,
     Quiet,
     WideOutput,
@@ -47,8 +49,6 @@ from planner.records import KubernetesNode
 
 _FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
 _DONE, _NOT_DONE = 0, 1
-_NAMESPACE = "default"
-"""Of a pod in files that is named without one."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,15 +68,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
     ] = None
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace",
-            "-n",
-            help="Of a pod or claim that is given without one. Default: that of the kubeconfig's "
-            "context in use, if a kubeconfig is read; else, and in a pod of the cluster, default.",
-        ),
-    ] = None
+    namespace: Namespace = None
     cluster_file: ClusterFile = None
     also: Also = None
     kubeconfig: Kubeconfig = None
@@ -134,7 +126,7 @@ def _read(given: _Options, settings: Settings) -> tuple[ClusterObjects, str, Mom
         utc = datetime.now(UTC)
     else:
         cluster, problems = read_files(given.cluster_file, given.also, ASKED_FROM, ASKED)
-        in_use, utc = _NAMESPACE, None  # of when it is, nobody knows
+        in_use, utc = DEFAULT_NAMESPACE, None  # of when it is, nobody knows
     warn(problems, quiet=given.quiet)
     return cluster, given.namespace or in_use, utc
 

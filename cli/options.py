@@ -51,6 +51,21 @@ Kubeconfig = Annotated[
 ]
 Context = Annotated[str | None, typer.Option(help="The context in the kubeconfig.")]
 
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        show_default=False,
+        help="Of what is given without one, by its name or in a file. Default: that of the "
+        "kubeconfig's context in use, if a kubeconfig is read; else, and in a pod of the cluster, "
+        "default.",
+    ),
+]
+DEFAULT_NAMESPACE = "default"
+"""Where the cluster is files."""
+
 
 class Output(StrEnum):
     """How a command prints its answer."""

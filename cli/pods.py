@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
-from cli.documents import load_documents
+from cli.documents import in_namespace, load_documents
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
@@ -28,7 +28,7 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
 
     Args:
         name: As for kubectl, or NAMESPACE/NAME, or a file with one pod; `-` is the standard input.
-        namespace: Of a name without one.
+        namespace: Of a name, or an object of the file, without one.
         cluster: Where it is looked for first.
 
     Of a file *cluster* gets what it lacks of claims, PersistentVolumes and StorageClasses.
@@ -48,7 +48,7 @@ def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
             f"pod/NAME in the namespace of --namespace, which is {namespace}"
             f"{suggestion(plain, known)}"
         )
-    return _pod_of_file(path, cluster)
+    return _pod_of_file(path, namespace, cluster)
 
 
 def is_file(name: str) -> bool:
@@ -60,13 +60,14 @@ def is_file(name: str) -> bool:
         return False
 
 
-def _pod_of_file(path: Path, cluster: ClusterObjects) -> Pod:
+def _pod_of_file(path: Path, namespace: str, cluster: ClusterObjects) -> Pod:
     """Return the one pod of a file; *cluster* gets what it lacks of the claims and all else there.
 
     The claims of the pod's generic ephemeral volumes are made of their templates.
     """
     pods, others = list[tuple[Pod, Workload]](), list[_Other]()
-    for origin, document in load_documents(path):
+    for origin, given in load_documents(path):
+        document = in_namespace(given, namespace)
         record = _read(origin, document, IN_FILES)
         if isinstance(record, Pod):
             made = _read(origin, document, _VOLUMES)

@@ -24,10 +24,12 @@ from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM
 from cli.options import (
+    DEFAULT_NAMESPACE,
     Also,
     ClusterFile,
     Context,
     Kubeconfig,
+    Namespace,
     Output,
     Printed,
     Quiet,
@@ -73,6 +75,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     also: Also = None
     kubeconfig: Kubeconfig = None
     context: Context = None
+    namespace: Namespace = None
     policy: Annotated[
         str,
         typer.Option(
@@ -139,11 +142,11 @@ def step(
         own, common = signature(make).parameters, signature(Common).parameters
 
         def command(**given: Any) -> None:
-            _plan(
-                name,
-                lambda: make(**{each: given[each] for each in own}),
-                Common(**{each: given[each] for each in common}),
-            )
+            def made(namespace: str) -> list[Step]:
+                known = given | {"namespace": namespace}
+                return make(**{each: known[each] for each in own})
+
+            _plan(name, made, Common(**{each: given[each] for each in common}))
 
         alone = [each for each in own.values() if each.name not in common]
         keywords = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in alone]
@@ -156,18 +159,18 @@ def step(
     return register
 
 
-def _plan(name: str, make: Callable[[], list[Step]], given: Common) -> None:
-    """Plan the steps of a command, and print what they lead to."""
+def _plan(name: str, make: Callable[[str], list[Step]], given: Common) -> None:
+    """Plan the steps of a command, made with a namespace, and print what they lead to."""
     chosen = named_policy(given.policy)
     settings = load_settings()
     check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
     if given.html is not None:
         check_writable(given.html)
+    objects, problems, origin, utc, in_use = _read(settings, given)
     try:
-        asked = make()
+        asked = make(given.namespace or in_use)
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
-    objects, problems, origin, utc = _read(settings, given)
     warn(problems, quiet=given.quiet)
     planned = Planned(
         objects=objects,
@@ -203,22 +206,29 @@ def _worst(planned: Planned, given: Common, *, is_capacity: bool) -> PlanReport:
 
 def _read(
     settings: Settings, given: Common
-) -> tuple[ClusterObjects, list[str], str, Moment | None]:
-    """Read the cluster; return its objects, what they lack, what to call it, and the time."""
+) -> tuple[ClusterObjects, list[str], str, Moment | None, str]:
+    """Read the cluster.
+
+    Returns:
+        Its objects, what they lack, what to call it, the time, and the namespace of what is given
+        without one.
+    """
     if given.cluster_file is None:
         return _read_live(settings, given.kubeconfig, given.context)
     objects, problems = read_files(given.cluster_file, given.also, PLANNED_FROM, PLANNED)
-    return objects, problems, origin_of(given.cluster_file, given.also), None
+    return objects, problems, origin_of(given.cluster_file, given.also), None, DEFAULT_NAMESPACE
 
 
 def _read_live(
     settings: Settings, kubeconfig: Path | None, context: str | None
-) -> tuple[ClusterObjects, list[str], str, Moment]:
-    """Read a live cluster; return its objects, what they lack, what to call it, and the time."""
+) -> tuple[ClusterObjects, list[str], str, Moment, str]:
+    """Read a live cluster; return the same of it."""
     from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-    objects, problems, _ = snapshot.read_cluster(settings, kubeconfig, context, snapshot.PLANNING)
-    return objects, problems, "the live cluster", datetime.now(UTC)
+    objects, problems, in_use = snapshot.read_cluster(
+        settings, kubeconfig, context, snapshot.PLANNING
+    )
+    return objects, problems, "the live cluster", datetime.now(UTC), in_use
 
 
 def _size(objects: ClusterObjects, steps: Sequence[Step]) -> int:

@@ -131,11 +131,13 @@ class Workloads(msgspec.Struct, frozen=True):
     """Makes steps of files with workloads.
 
     Attributes:
+        namespace: Of what is named, or is in such a file, without one.
         place: Of a file, and how many replicas if it is not what the file says.
         fill: Of a file, and the most pods.
         fill_sized: Of a size, and the most pods.
     """
 
+    namespace: str
     place: Callable[[Path, int | None], Step]
     fill: Callable[[Path, int | None], Step]
     fill_sized: Callable[[Sized, int | None], Step]
@@ -273,8 +275,8 @@ _MAKERS: Mapping[str, Callable[[Any, Path, Workloads], list[Step]]] = {
     "addNode": lambda given, *_: [AddNode(name=new_node(given.name), like=node_name(given.like))],
     "addDisk": _add_disk,
     "removeDisk": lambda given, *_: [RemoveDisk(node=node_name(given.node), disk=given.disk)],
-    "resize": lambda given, *_: [resize(given.claim, str(given.size))],
-    "scale": lambda given, *_: [scale(given.workload, given.replicas)],
+    "resize": lambda given, _, files: [resize(given.claim, str(given.size), files.namespace)],
+    "scale": lambda given, _, files: [scale(given.workload, given.replicas, files.namespace)],
     "set": lambda given, *_: settings_of(given),
 }
 """From what an entry says, the folder of its file and the maker of workloads to steps. They raise

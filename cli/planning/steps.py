@@ -63,15 +63,17 @@ def place(
     ] = False,
     most: _Most = None,
     in_flight: InFlight = 20,
+    *,
+    namespace: str,
 ) -> list[Step]:  # fmt: skip
     """Create the pods of the workloads in a file."""
     if until_full:
         if replicas is not None:
             raise ValueError("--replicas says how many pods, and --until-full tries; give one")
-        return [_workloads(in_flight).fill(file, most)]
+        return [_workloads(in_flight, namespace).fill(file, most)]
     if most is not None:
         raise ValueError("--most ends --until-full, which is not given")
-    return [place_step(file, replicas)]
+    return [place_step(file, replicas, namespace)]
 
 
 @step("capacity", "Exit status: 0 it is known how many fit, 2 the input cannot be used.")
@@ -104,9 +106,11 @@ def capacity(
     ] = None,
     most: _Most = None,
     in_flight: InFlight = 20,
+    *,
+    namespace: str,
 ) -> list[Step]:  # fmt: skip
     """Count how many pods of a workload or a size fit."""
-    workloads = _workloads(in_flight)
+    workloads = _workloads(in_flight, namespace)
     if size is None:
         if class_ is not None or volume_replicas is not None:
             raise ValueError("--class and --volume-replicas go with --size, which is not given")
@@ -197,9 +201,10 @@ def remove_disks(
 def resize_claim(
     claim: Annotated[str, typer.Argument(metavar="[NAMESPACE/]CLAIM", show_default=False)],
     size: _Size,
+    namespace: str,
 ) -> list[Step]:
     """Expand the volume of a claim."""
-    return [resize(claim, size)]
+    return [resize(claim, size, namespace)]
 
 
 @step("scale")
@@ -212,9 +217,10 @@ def scale_workload(
             help="How many pods there are to be.",
         ),
     ],
+    namespace: str,
 ) -> list[Step]:  # fmt: skip
     """Give a workload of the cluster more pods or fewer."""
-    return [scale(workload, replicas)]
+    return [scale(workload, replicas, namespace)]
 
 
 @step("set")
@@ -243,16 +249,19 @@ def run(
         ),
     ],
     in_flight: InFlight = 20,
+    *,
+    namespace: str,
 ) -> list[Step]:  # fmt: skip
     """Take the steps of a file, one after another."""
-    return read_scenario(scenario, _workloads(in_flight))
+    return read_scenario(scenario, _workloads(in_flight, namespace))
 
 
-def _workloads(in_flight: int) -> Workloads:
+def _workloads(in_flight: int, namespace: str) -> Workloads:
     """Return what makes steps of files with workloads."""
     return Workloads(
-        place=place_step,
-        fill=lambda path, most: fill_step(path, most, group=in_flight),
+        namespace=namespace,
+        place=lambda path, replicas: place_step(path, replicas, namespace),
+        fill=lambda path, most: fill_step(path, most, in_flight, namespace),
         fill_sized=lambda sized, most: FillSized(
             sized=sized, group=in_flight, most=most or MOST_TRIED
         ),

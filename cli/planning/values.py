@@ -18,8 +18,6 @@ _MOST_CHARACTERS = 253
 _NODE_NAME = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _SMALLEST_BYTES, _LARGEST_BYTES = 2**20, 2**60
 """One MiB and one EiB: no disk and no volume is smaller or larger."""
-_NAMESPACE = "default"
-"""Of names without one."""
 _KINDS = {
     **dict.fromkeys(("statefulset", "statefulsets", "sts"), STATEFUL_SET),
     **dict.fromkeys(("deployment", "deployments", "deploy"), DEPLOYMENT),
@@ -40,19 +38,23 @@ def add_disk(
     )
 
 
-def resize(claim: str, size: str) -> Resize:
-    """Make the step that expands a claim; raise ValueError for a size that is none."""
+def resize(claim: str, size: str, namespace: str) -> Resize:
+    """Make the step that expands a claim; raise ValueError for a size that is none.
+
+    *namespace* is that of a name without one.
+    """
     claim = without_kind(claim, Named.CLAIM)
-    key = claim if "/" in claim else f"{_NAMESPACE}/{claim}"
+    key = claim if "/" in claim else f"{namespace}/{claim}"
     return Resize(claim=key, size_bytes=size_bytes(size))
 
 
-def scale(word: str, replicas: int) -> Scale:
+def scale(word: str, replicas: int, namespace: str) -> Scale:
     """Make the step that scales a workload of the cluster; raise ValueError for what is none.
 
     Args:
         word: [KIND/]NAME, [KIND/]NAMESPACE/NAME or NAMESPACE/KIND/NAME.
         replicas: How many pods it is to have.
+        namespace: Of a name without one.
     """
     if not 0 <= replicas <= MOST_PODS:
         raise ValueError(f"{replicas} is not from 0 to {MOST_PODS} pods")
@@ -62,12 +64,12 @@ def scale(word: str, replicas: int) -> Scale:
     if not all(parts) or len(kinds) > 1 or len(rest) > 1:
         raise ValueError(
             f"{word[:60]!r} names no workload; give NAMESPACE/NAME, or statefulset/NAME or "
-            f"deployment/NAME in namespace {_NAMESPACE}"
+            f"deployment/NAME in namespace {namespace}"
         )
     return Scale(
         workload=WorkloadName(
             kind=_KINDS[kinds[0].lower()] if kinds else None,
-            namespace=_name(rest[0]) if rest else _NAMESPACE,
+            namespace=_name(rest[0]) if rest else namespace,
             name=_name(parts[-1]),
         ),
         replicas=replicas,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.errors import BrokenObjectError, InputError
-from cli.documents import load_documents
+from cli.documents import in_namespace, load_documents
 from cli.kube.decoding import read_object
 from cli.kube.resources import PLACED
 from cli.stdin import name_of
@@ -18,8 +18,6 @@ from planner.workloads import (
     Workload,
 )
 
-_NAMESPACE = "default"
-"""Of objects that name none."""
 _MAKE_PODS = frozenset({"CronJob", "ReplicationController"})
 """Of Kubernetes' own kinds that are not placed."""
 _MAKE_NONE = frozenset(
@@ -89,7 +87,7 @@ class _Read(NamedTuple):
 
 def _read(origin: str, document: object, namespace: str) -> _Read:
     try:
-        record = read_object(_in_namespace(document, namespace), PLACED)
+        record = read_object(in_namespace(document, namespace), PLACED)
     except BrokenObjectError as error:
         raise InputError(f"{origin} {error}; correct it") from error
     if isinstance(record, Unreadable):
@@ -110,17 +108,6 @@ def _may_make_pods(read: _Read) -> bool:
     if not slash or "." not in group or group.endswith(".k8s.io"):
         return read.kind in _MAKE_PODS
     return read.kind not in _MAKE_NONE
-
-
-def _in_namespace(document: object, namespace: str) -> object:
-    metadata = document.get("metadata") if isinstance(document, dict) else None
-    if (
-        not isinstance(document, dict)
-        or not isinstance(metadata, dict)
-        or metadata.get("namespace")
-    ):
-        return document
-    return {**document, "metadata": {**metadata, "namespace": namespace}}
 
 
 def _check_names(read: Iterable[_Read]) -> None:
@@ -151,20 +138,22 @@ def _is_made(workload: Workload, found: Iterable[Workload]) -> bool:
     )
 
 
-def place_step(path: Path, replicas: int | None) -> PlaceWorkloads:
-    """Make the step that places what a file holds.
+def place_step(path: Path, replicas: int | None, namespace: str) -> PlaceWorkloads:
+    """Make the step that places what a file holds; *namespace* is that of objects without one.
 
     Raises:
         InputError: As `read_workloads` does.
     """
-    return PlaceWorkloads(wanted=read_workloads(path, _NAMESPACE), replicas=replicas)
+    return PlaceWorkloads(wanted=read_workloads(path, namespace), replicas=replicas)
 
 
-def fill_step(path: Path, most: int | None, group: int) -> Fill:
+def fill_step(path: Path, most: int | None, group: int, namespace: str) -> Fill:
     """Make the step that places pods of the workload of a file until one does not fit.
 
+    *namespace* is that of objects without one.
+
     Raises:
         InputError: As `read_workloads` does.
     """
-    wanted = read_workloads(path, _NAMESPACE)
+    wanted = read_workloads(path, namespace)
     return Fill(wanted=wanted, group=group, most=most or MOST_PODS)

@@ -19,8 +19,9 @@ PAGE = DOCS / "plan.md"
 GROUP: Any = typer.main.get_command(commands)
 STEPS: Any = typer.main.get_command(steps)
 WORKLOADS = Workloads(
-    place=place_step,
-    fill=lambda path, most: fill_step(path, most, group=1),
+    namespace="default",
+    place=lambda path, replicas: place_step(path, replicas, "default"),
+    fill=lambda path, most: fill_step(path, most, 1, "default"),
     fill_sized=lambda sized, _most: FillSized(sized=sized, group=1),
 )
 SCENARIOS = sorted(

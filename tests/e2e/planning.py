@@ -113,7 +113,7 @@ class Planning:
             objects=objects,
             origin="",
             utc=datetime.now(UTC),
-            steps=[place_step(self._file, None)],
+            steps=[place_step(self._file, None, "default")],
             policy=policy,
             policy_name="",
             settings=settings,

@@ -220,17 +220,23 @@ CLAIM_SPEC = (
 )
 
 
+@pytest.mark.parametrize(
+    ("options", "namespace"), [((), "default"), (("-n", "shop"), "shop")], ids=["default", "shop"]
+)
 def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
-    cluster: str, tmp_path: Path, asked: Run
+    cluster: str, tmp_path: Path, asked: Run, options: tuple[str, ...], namespace: str
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
 
-    status, out, _ = asked(cluster, str(path), "-o", "json")
+    status, out, _ = asked(cluster, str(path), "-o", "json", *options)
 
     found = json.loads(out)
     shown = [(each["claim"], each["state"], each["size_bytes"]) for each in found["claims"]]
-    assert shown == [("default/named", "new", 2**41), ("default/new-scratch", "new", 2**41)]
+    assert shown == [
+        (f"{namespace}/named", "new", 2**41),
+        (f"{namespace}/new-scratch", "new", 2**41),
+    ]
     assert (status, found["error"]) == (1, "")
 
 

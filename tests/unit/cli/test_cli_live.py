@@ -78,6 +78,15 @@ def test_the_namespace_of_the_context_counts_as_for_kubectl(
     assert f"in the namespace of --namespace, which is {namespace}" in err
 
 
+@pytest.mark.parametrize("words", [("scale", "gone", "1"), ("resize", "gone", "10Gi")])
+def test_it_counts_for_plans_too(config: str, called: Run, words: tuple[str, ...]) -> None:
+    text = Path(config).read_text().replace("user: u}}", "user: u, namespace: shop}}")
+    Path(config).write_text(text)
+
+    assert "shop/gone" in called("plan", *words, "--kubeconfig", config)[2]
+    assert "attic/gone" in called("plan", *words, "--kubeconfig", config, "-n", "attic")[2]
+
+
 @pytest.mark.usefixtures("full")
 def test_a_pod_is_found_in_the_namespace_of_the_context(
     config: str, called: Run, monkeypatch: pytest.MonkeyPatch

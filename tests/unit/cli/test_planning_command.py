@@ -61,6 +61,35 @@ def test_a_workload_to_scale_is_named_as_for_kubectl(run: Run, name: str, title:
     assert f"1. scale {title} to 4" in out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("scale", "db", "4"), "there is no StatefulSet or Deployment shop/db"),
+        (("scale", "sts/db", "4"), "there is no StatefulSet shop/db"),
+        (("scale", "default/db", "4"), "1. scale default/db to 4"),
+        (("resize", "data-db-0", "45Gi"), "there is no PersistentVolumeClaim shop/data-db-0"),
+        (("place", WIKI), "1. place StatefulSet shop/wiki"),
+        (("capacity", WIKI), "shop/wiki"),
+    ],
+)
+def test_the_namespace_is_that_of_what_is_given_without_one(
+    run: Run, arguments: tuple[str, ...], text: str
+) -> None:
+    _, out, err = run(*arguments, "-n", "shop", "--also", RUNNING)
+
+    assert text in out + err
+
+
+def test_in_a_scenario_it_is_that_of_names_and_of_files(run: Run, tmp_path: Path) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text(f"steps: [{{place: {WIKI}}}, {{scale: {{workload: db, replicas: 2}}}}]")
+
+    _, out, err = run("run", str(scenario), "--namespace", "shop", "--also", RUNNING)
+
+    assert "shop/db" in err or "shop/db" in out
+    assert "default/wiki" not in out + err
+
+
 def test_a_scenario_scales(run: Run, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("steps: [{scale: {workload: sts/queue, replicas: 2}}]")
