@@ -287,7 +287,7 @@ def _said_at(line: str) -> datetime:
 async def kill_scheduler(cluster: RunningCluster) -> str:
     """Kill the second scheduler that schedules, which cannot give its Lease back."""
     lease = await cluster.get("lease", SCHEDULER, "--namespace", NAMESPACE)
-    name, _, _ = lease["spec"]["holderIdentity"].partition("_")
+    name = str(lease["spec"]["holderIdentity"]).partition("_")[0]
     cluster.signal(await cluster.get("pod", name, "--namespace", NAMESPACE), "SIGKILL")
     await asyncio.sleep(KILLED_SECONDS)
     return name
