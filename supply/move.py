@@ -95,11 +95,13 @@ def move(run: Run, plan: Move, clock: Callable[[], float]) -> float:
     for secret in secrets_of(values):
         run("kubectl", "get", "secret", secret, f"--namespace={plan.target}", "--output=name")
     replicas = run("kubectl", "get", *_scheduler(plan), "--output=jsonpath={.spec.replicas}")
+    # Without its Job, which would wait for pods that the other release places.
+    uninstall = ("helm", "uninstall", "--no-hooks")
     install = ("helm", "install", plan.release, str(CHART), *_with(plan))
     try:
         run(*install, *IDLE, *UNDECIDED, stdin=json.dumps(values))
     except MoveError:
-        run("helm", "uninstall", *_of(plan, plan.target), "--ignore-not-found")
+        run(*uninstall, *_of(plan, plan.target), "--ignore-not-found")
         raise
     began = clock()
     upgrade = ("helm", "upgrade", plan.release, str(CHART), *_with(plan))
@@ -109,11 +111,11 @@ def move(run: Run, plan: Move, clock: Callable[[], float]) -> float:
         run("kubectl", "wait", *gone, f"--namespace={plan.source}")
         run(*upgrade, *UNDECIDED, stdin=json.dumps(values))
     except MoveError as error:
-        run("helm", "uninstall", *_of(plan, plan.target), "--wait")
+        run(*uninstall, *_of(plan, plan.target), "--wait")
         run("kubectl", "scale", *_scheduler(plan), f"--replicas={replicas}")
         raise MoveError(f"{error}\nThe old release in {plan.source} works as before.") from error
     seconds = clock() - began
-    run("helm", "uninstall", *_of(plan, plan.source), "--wait")
+    run(*uninstall, *_of(plan, plan.source), "--wait")
     if (values.get("diskScheduleController") or {}).get("enabled"):
         run(*upgrade, stdin=json.dumps(values))
     _delete_leases(run, plan.source)

@@ -178,6 +178,28 @@ async def test_the_secondary_scheduler_has_the_version_of_the_cluster(
     assert container["image"] == f"registry.k8s.io/kube-scheduler:{version}"
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--namespace=other"], f"the namespace {NAMESPACE} has a release with a second scheduler"),
+        (["--namespace=default"], "say --namespace longhorn-scheduler"),
+        (
+            ["--namespace=other", "--set=longhornNamespace=storage"],
+            f"the namespace storage has no Longhorn Node: set longhornNamespace to where they are: "
+            f"{LONGHORN}",
+        ),
+    ],
+)
+def test_what_could_not_work_is_refused_before_anything_is_made(
+    release: ControlPlane, options: list[str], why: str
+) -> None:
+    upgrade(release)  # it has a second scheduler
+
+    with pytest.raises(AssertionError, match=why):
+        kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
+        helm("install", NAME, str(CHART), kubeconfig, IMAGE, "--dry-run=server", *options)
+
+
 async def test_an_upgrade_without_client_certificates_leaves_none(release: ControlPlane) -> None:
     upgrade(release, "--set=tls.clientCertificates=false")
     async with await release.client() as client:

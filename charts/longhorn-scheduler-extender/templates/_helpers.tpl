@@ -58,6 +58,20 @@ true
 {{- $found := $namespaces | uniq | sortAlpha | join ", " -}}
 {{- fail (printf "the namespace %s has no Longhorn Node: %s" .Values.longhornNamespace ($found | empty | ternary "wait until longhorn-manager runs on some node" (printf "set longhornNamespace to where they are: %s" $found))) -}}
 {{- end -}}
+{{- include "extender.refuseSecond" . -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Fails where another release in the cluster has a second scheduler: two of one name would place each
+pod twice. A release that nobody leads may stand beside it, as while one moves. */}}
+{{- define "extender.refuseSecond" -}}
+{{- if and (include "extender.secondScheduler" .) (ne (toString .Values.liveSettings.enabled) "false") -}}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
+{{- $of := trimPrefix "longhorn-scheduler-kube-scheduler." .metadata.name -}}
+{{- if not (has $of (list .metadata.name $.Release.Namespace)) -}}
+{{- fail (printf "the namespace %s has a release with a second scheduler already, and both would place each pod: remove that one first, or move it (docs/upgrade.md#to-a-namespace-of-its-own)" $of) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
