@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import structlog
 
+from app.config import NAME
 from app.instance.live_settings import LiveSettings, read_live_settings
 from app.kube.following import Following, Gap
 from app.kube.longhorn.resources import NODES
@@ -135,7 +136,9 @@ class LiveCluster:
                 log.error("settings.unusable", error=problem)
         self._problems = problems
         if self.live_settings != before:
-            log.info("settings.changed", settings=self.live_settings)
+            now = self.live_settings
+            tell = log.info if now.enabled else log.warning  # then nobody leads
+            tell("settings.changed", source=f"configmap/{NAME}", settings=now)
 
     def _follow_own_extender(self) -> None:
         found = own_extender(self.view.setting_values)

@@ -22,6 +22,8 @@ class RoleState(msgspec.Struct):
     identity: str
     holder: str
     """Of the lease."""
+    idle: str = ""
+    """Why no instance leads, if a setting says so."""
 
 
 class KindState(msgspec.Struct):

@@ -13,6 +13,7 @@ from app.instance.calls import Calls
 from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.leading import Leading
+from app.instance.live_settings import NOBODY_LEADS
 from app.instance.picture import PICTURE, Sources, draw, of_instance
 from app.instance.standing import Standing
 from app.kube.mirror import Change
@@ -105,6 +106,10 @@ class Instance:
             else [f"the addresses of pod {self._settings.pod_name} are not known"]
         )
 
+    def _idle(self) -> str | None:
+        """Return why no instance leads: a person wants it so; None if one may."""
+        return None if self._is_enabled() else NOBODY_LEADS
+
     def _new_decisions(self) -> Decisions:
         return Decisions(
             self._extender,
@@ -132,6 +137,7 @@ class Instance:
             metrics=self._metrics,
             settings=settings,
             version=version,
+            idle=self._idle,
         )
 
     def _new_mutating(self) -> Mutating | None:
@@ -164,6 +170,7 @@ class Instance:
             role="leader" if self.standing.is_leading() else "standby",
             unavailable=self.standing.unavailable() or "",
             unready=self.unready() or "",
+            idle=self._idle() or "",
             identity=self._member.identity,
             holder=self._member.holder,
         )

@@ -111,6 +111,7 @@ class Leading:
                 filterfalse(taken.__contains__, request.candidates),
                 now,
                 depends_on_others=result.depends_on_others,
+                held=filterfalse(taken.__contains__, result.held_nodes),
                 client=asking.client,
                 is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
                 shown=result.rejected if self._settings.debug else {},  # only by the picture

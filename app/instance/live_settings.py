@@ -7,12 +7,15 @@ from collections.abc import Mapping
 
 import msgspec
 
+from app.config import NAME
 from longhorn import parse_bool, parse_int
 
 ENABLED = "scheduler-extender-enabled"
 INJECT = "scheduler-extender-inject"
 POD_SCHEDULING_TIMEOUT = "scheduler-extender-pod-scheduling-timeout"
 NODE_RESERVATION_TIMEOUT = "scheduler-extender-node-reservation-timeout"
+
+NOBODY_LEADS = f"no instance leads: {ENABLED} is false in the ConfigMap {NAME}"
 
 _LONGEST_SECONDS = 600
 """As long as kube-scheduler itself waits for a claim to be bound."""

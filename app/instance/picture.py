@@ -137,7 +137,9 @@ def _picture(sources: Sources, caption: Caption, events: list[Event]) -> Picture
 
 def _standing(role: RoleState) -> Iterator[PlanWarning]:
     """Say why this picture may not be the whole one."""
-    if role.role == "standby":
+    if role.idle:
+        yield PlanWarning(code="disabled", object=role.identity, text=role.idle)
+    elif role.role == "standby":
         yield PlanWarning(
             code="standby",
             object=role.identity,

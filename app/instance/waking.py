@@ -1,8 +1,9 @@
-"""Wakes pods that got no node, once there is room for them.
+"""Wakes pods that got no node, once there is room for them, or once what they were told is over.
 
 kube-scheduler watches no Longhorn objects, so a pod that we rejected would sleep until something
-else happens, or for five minutes. An annotation on the pod makes kube-scheduler try it again.
-Claims are never touched: kube-scheduler's own write to a claim would fail.
+else happens, or for five minutes, and its event would say as long that room is held. An annotation
+on the pod makes kube-scheduler try it again. Claims are never touched: kube-scheduler's own write
+to a claim would fail.
 """
 
 import asyncio
@@ -106,6 +107,7 @@ class Waking:
         now: float,
         *,
         depends_on_others: bool = False,
+        held: Iterable[NodeName] = (),
         client: str = "",
         is_found: bool = False,
         shown: Mapping[NodeName, Rejection] = {},
@@ -119,6 +121,7 @@ class Waking:
             candidates: Where it got none.
             now: The time.
             depends_on_others: Whether room on other nodes than these helps it, too.
+            held: Where it got none because of what is held for others.
             client: Who asked.
             is_found: Whether the API server has shown the pod, and it is this one.
             shown: Why it got none, if that is to be shown.
@@ -131,6 +134,7 @@ class Waking:
                 wants=wants_of(request, self._current_view()),
                 candidates=self._set_of(candidates),
                 depends_on_others=depends_on_others,
+                held=self.pods.nodes.of(held, self._current_view().spaces),
                 client=client,
                 is_found=is_found,
                 reasons=_reasons(shown, self.pods.nodes),
@@ -218,12 +222,30 @@ class Waking:
                 with self._charged():
                     look = asking.send(fits)
             except StopIteration:
+                await self._tell_anew()
                 return
             fits = await self._fits(look)
             if fits and look.is_for_itself and await self._wake(look.waiting):
                 await asyncio.sleep(_PAUSE_SECONDS)
             await self._rest()
         self._lookout.note_everything()  # for when it may again
+
+    async def _tell_anew(self) -> None:
+        """Wake those that were told of holds which are over, though there is no room for them.
+
+        Each costs kube-scheduler one more request, and its event then says what is so now.
+        """
+        with self._charged():
+            told = [each for each in self.pods if each.held and not each.woken]
+            holding = (
+                {name for hold in self._extender.ledger for name in hold.nodes} if told else ()
+            )
+            busy = self.pods.nodes.of(holding)
+        for each in told:
+            if not (each.held & busy) and self._may_wake() and self.pods.is_asleep(each.pod.uid):
+                await self._wake(each)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                await self._rest()
 
     def _note_time(self) -> None:
         """Note that time has passed, now and then; what changes all the time does not hide it."""

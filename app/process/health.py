@@ -39,8 +39,18 @@ def refusing(app: FastAPI) -> FastAPI:
     return app
 
 
-def add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:
-    """Serve whether the process lives, and whether it could do its work."""
+def add_health(
+    app: FastAPI,
+    unready: Callable[[], str | None],
+    idle: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Serve whether the process lives, and whether it could do its work.
+
+    Args:
+        app: Gets the paths.
+        unready: Returns why it could not, None if it could.
+        idle: Returns why it does none all the same, None if it does.
+    """
 
     @app.get("/healthz", responses=_plain("The process and its loops are alive."))
     async def healthz(request: Request) -> Response:
@@ -56,8 +66,9 @@ def add_health(app: FastAPI, unready: Callable[[], str | None]) -> None:
     )
     async def readyz(request: Request) -> Response:
         """Say whether pods can be judged."""
-        reason = unready()
-        return _state(request, 200, "ok") if reason is None else _state(request, 503, reason)
+        if (reason := unready()) is not None:
+            return _state(request, 503, reason)
+        return _state(request, 200, "; ".join(filter(None, ("ok", idle()))))
 
 
 def add_metrics(app: FastAPI, metrics: ProcessMetrics) -> None:

@@ -68,6 +68,7 @@ def create_apps(
     metrics: Metrics,
     settings: Settings,
     version: str,
+    idle: Callable[[], str | None] = lambda: None,
 ) -> Apps:
     """Build the applications.
 
@@ -80,13 +81,14 @@ def create_apps(
         metrics: Counts requests and answers.
         settings: Limits on requests, and whether metrics have a port of their own.
         version: Version of the service, for the schema.
+        idle: Returns why no instance leads though it could, None if one may.
     """
     main = _app(version)
     bodies = Bodies(settings)
     _add_verbs(main, decisions, metrics, bodies)
     other = None if settings.metrics_port is None else _app(version)
     for app in filter(None, (main, other)):
-        add_health(app, unready)
+        add_health(app, unready, idle)
     add_metrics(other or main, metrics)
     # Never on the port of the metrics, where no client needs a certificate.
     if state is not None:

@@ -85,6 +85,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         """Whether room on a node that was not asked about may lead to another answer."""
         return any(each.depends_on_others for each in self.rejected.values())
 
+    @property
+    def held_nodes(self) -> Sequence[NodeName]:
+        """The nodes that are rejected because of what is held there for other pods."""
+        return [name for name, why in self.rejected.items() if why.ends_with_holds]
+
 
 def decide(
     request: PodRequest,

@@ -33,6 +33,9 @@ class Rejection(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return self.text
 
+    ends_with_holds: ClassVar[bool] = False
+    """Whether it is over once nothing is held on the node for other pods."""
+
     @property
     def is_open(self) -> bool:
         """Whether it may be over in a moment, once the nodes of other pods are chosen."""
@@ -150,6 +153,7 @@ class StrictLocalUnusable(Rejection, frozen=True):
 class PodUnscheduled(Rejection, frozen=True):
     reason = "pod_unscheduled"
     text = "another pod that was given this node may still be bound to it"
+    ends_with_holds = True
 
     @property
     def is_open(self) -> bool:
@@ -159,3 +163,4 @@ class PodUnscheduled(Rejection, frozen=True):
 class NodeReserved(Rejection, frozen=True):
     reason = "node_reserved"
     text = "the node is reserved until the replicas of another pod are placed"
+    ends_with_holds = True

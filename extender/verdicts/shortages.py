@@ -122,8 +122,8 @@ class PendingReplicas(Rejection, frozen=True):
 
 class RoomHeld(InTheWay, frozen=True, kw_only=True):
     reason = "room_held"
-    is_about_room = is_about_disks = is_passing = True
-    text = "its room is held for other pods that are being scheduled"
+    is_about_room = is_about_disks = is_passing = ends_with_holds = True
+    text = "Longhorn node's room is held for other pods that are being scheduled"
 
 
 class PackingUndecided(Rejection, frozen=True):

@@ -31,6 +31,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """Where it could go if there were room, as `WaitingPods.nodes` has it."""
     depends_on_others: bool = False
     """Whether room on other nodes helps, too."""
+    held: NodeSet = 0
+    """Where it was told that what is held for others is in the way."""
     client: str | None = ""
     """Who asked about it; "" if a leader before was asked, None if several clients did."""
     is_found: bool = False
@@ -181,6 +183,7 @@ def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
     return structs.replace(
         other,
         candidates=one.candidates | other.candidates,
+        held=one.held | other.held,
         depends_on_others=one.depends_on_others or other.depends_on_others,
         client=None,
     )
@@ -190,7 +193,7 @@ def _size_bytes(waiting: WaitingPod) -> int:
     """Estimate the memory that a pod takes if it shares nothing with others."""
     pod, reasons = waiting.pod, waiting.reasons
     texts = (pod.uid, pod.namespace, pod.name, *pod.claims, *(text for _, text, _ in reasons))
-    sets = (waiting.candidates, *(nodes for _, _, nodes in reasons))
+    sets = (waiting.candidates, waiting.held, *(nodes for _, _, nodes in reasons))
     return (
         _POD_BYTES
         + _CLAIM_BYTES * len(pod.claims)

@@ -257,7 +257,7 @@ async def test_room_held_for_another_pod(cluster: Installation) -> None:
     await cluster.schedule(pod("first", "a", "b"), claim("a", "90Gi"), claim("b", "90Gi"))
     await until(partial(_have_nodes_selected, world), within=PENDING_SECONDS)
     await cluster.schedule(pod("second", "data"), claim("data", "20Gi"))
-    assert "its room is held for other pods" in await cluster.refusal("second")
+    assert "Longhorn node's room is held for other pods" in await cluster.refusal("second")
 
     found = await cluster.explain("second")
 
@@ -265,7 +265,7 @@ async def test_room_held_for_another_pod(cluster: Installation) -> None:
     assert not found.lacks(
         "0 of 2 nodes: 1 with room that is held for other pods, 1 excluded by kube-scheduler",
         "nearest: 10.0 GiB short on node-1/disk-1",
-        "node-1: its room is held for other pods that are being scheduled",
+        "node-1: Longhorn node's room is held for other pods that are being scheduled",
         "180.0 GiB more are held for pod default/first (chosen)",
         "-> Nothing: holds end within seconds",
         "node-2: excluded by kube-scheduler: Kubernetes node is cordoned",

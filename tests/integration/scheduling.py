@@ -32,7 +32,7 @@ SCHEDULING_SECONDS, PLACING_SECONDS = 5.0, 60.0
 """The timeouts, as they are unless set."""
 SOON_SECONDS = 0.5
 """Until something that shows in the cluster counts here, requests and watches included."""
-HELD = "its room is held for other pods that are being scheduled"
+HELD = "Longhorn node's room is held for other pods that are being scheduled"
 PREFIX = "longhorn_scheduler_extender_"
 
 

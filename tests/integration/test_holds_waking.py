@@ -9,7 +9,7 @@ from app.kube.longhorn.resources import NODES, REPLICAS
 from tests.builders import GIB
 from tests.fakes.installed import LONGHORN
 from tests.integration.instances import VIRTUAL_TIME, Process
-from tests.integration.scheduling import ONE, THREE, TWO, World, serving, wakes
+from tests.integration.scheduling import HELD, ONE, THREE, TWO, World, serving, wakes
 
 pytestmark = VIRTUAL_TIME
 
@@ -43,6 +43,21 @@ async def test_whatever_makes_room_wakes_who_was_rejected(end: str) -> None:
             await asyncio.sleep(5)
         await world.settled()
 
+        assert world.woken == ["second"]
+
+
+async def test_an_event_that_says_held_is_renewed_once_the_hold_is_over() -> None:
+    async with serving(nodes=(ONE,)) as world:
+        await world.add_pods("first", "second")
+        await world.accept("first")
+        assert (await world.ask("second")).rejected == {ONE: HELD}
+
+        world.run("first", ONE)
+        await world.settled()
+        assert world.woken == ["second"]
+
+        await world.reject("second")
+        await asyncio.sleep(60)
         assert world.woken == ["second"]
 
 

@@ -36,6 +36,10 @@ async def test_a_disabled_instance_is_ready_and_names_the_setting() -> None:
         assert answer is not None
         assert answer.error == DISABLED_ERROR
         assert await process.unready() == ""
+        assert (await process.get("/readyz")).text == (
+            f"ok; no instance leads: {ENABLED} is false in the ConfigMap "
+            "longhorn-scheduler-extender"
+        )
 
 
 async def test_a_service_that_is_off_from_the_start_never_leads() -> None:
@@ -57,3 +61,4 @@ async def test_enabled_again_it_leads_again() -> None:
         processes.server.put(config_map(scheduler_extender_enabled="true"))
 
         await processes.until(processes.is_answered, within=2)
+        assert (await processes.leader.get("/readyz")).text == "ok"

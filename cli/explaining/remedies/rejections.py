@@ -17,8 +17,8 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "room_held": Remedy(
         "with room that is held for other pods",
-        "Nothing: holds end within seconds, at most minutes, and the pod is woken if there is "
-        "still room.",
+        "Nothing: holds end within seconds, at most minutes, and the pod is asked about "
+        "again then.",
     ),
     "pending_replicas": Remedy(
         "with room that other replicas are about to take",

@@ -74,7 +74,7 @@ def test_names_of_nodes_stand_above_their_bars(capsys: Capture) -> None:
 
 def test_nodes_of_one_reason_stand_together_within_the_width() -> None:
     full = "no disk of the Longhorn node has room for a volume of 100 GiB"
-    held = "its room is held for other pods that are being scheduled"
+    held = "Longhorn node's room is held for other pods that are being scheduled"
 
     lines = list(reasons({"node-1": full, "node-2": held, "node-3": full}))
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from app.instance.debug import RoleState
+from app.instance.live_settings import NOBODY_LEADS
 from app.instance.picture import Sources, draw, of_instance
 from app.kube.resource import AnyRecord
 from app.serving.turns import Turns
@@ -232,6 +233,21 @@ async def test_a_standby_says_that_it_is_one() -> None:
             "instance that does is extender-0_1",
         ),
     )
+
+
+async def test_where_a_setting_says_that_none_leads_it_says_so_instead() -> None:
+    role = RoleState(
+        role="standby",
+        unavailable="",
+        unready="",
+        identity="extender-1_1",
+        holder="",
+        idle=NOBODY_LEADS,
+    )
+
+    report = await report_of(sources(), role)
+
+    assert [each.text for each in report.steps[0].warnings] == [NOBODY_LEADS]
 
 
 async def test_a_leader_that_does_not_answer_says_why() -> None:

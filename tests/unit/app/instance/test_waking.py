@@ -255,6 +255,40 @@ async def test_time_counts_also_where_something_changes_all_the_time() -> None:
         assert bench.woken == ["pod"]
 
 
+async def test_who_was_told_of_a_hold_is_woken_once_it_is_over_without_room() -> None:
+    """Else the event says that room is held until kube-scheduler asks again by itself."""
+    async with waking() as bench:
+        first, second = bench.add("first", "second", size_bytes=LARGE)
+        bench.grow(ONE, LARGE)
+        bench.hold(first)
+        bench.waking.remember(bench.request(second), [ONE, TWO], 0.0, held=[ONE])
+        bench.waking.look_everywhere()
+        await asyncio.sleep(11)
+        assert bench.woken == []
+
+        bench.extender.ledger.drop(first.uid, End.CONFIRMED, 0.0)
+        bench.show(ONE, 0, bench.view.changes)
+        bench.waking.look_on([ONE])
+        await asyncio.sleep(30)
+
+        assert bench.woken == ["second"]
+
+
+async def test_who_was_told_of_no_hold_is_not_woken_by_its_end() -> None:
+    async with waking() as bench:
+        first, second = bench.add("first", "second", size_bytes=LARGE)
+        bench.grow(ONE, LARGE)
+        bench.hold(first)
+        bench.reject([second])
+
+        bench.extender.ledger.drop(first.uid, End.CONFIRMED, 0.0)
+        bench.show(ONE, 0, bench.view.changes)
+        bench.waking.look_on([ONE])
+        await asyncio.sleep(30)
+
+        assert bench.woken == []
+
+
 async def test_only_nodes_that_changed_are_looked_at() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod", "another"))

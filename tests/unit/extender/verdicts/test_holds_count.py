@@ -220,7 +220,7 @@ def test_the_text_is_the_same_whoever_the_room_is_held_for(*, known: bool) -> No
 
     texts = {str(each) for each in ask_second(extender, view).rejected.values()}
 
-    assert texts == {"its room is held for other pods that are being scheduled"}
+    assert texts == {"Longhorn node's room is held for other pods that are being scheduled"}
 
 
 def test_a_hold_is_in_the_way_of_who_fits_without_it_as_far_as_is_known() -> None:

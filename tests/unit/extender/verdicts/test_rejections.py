@@ -333,7 +333,7 @@ def test_situations_cover_every_reason() -> None:
     assert list(REASONS) == sorted(set(REASONS))
 
 
-HELD = "its room is held for other pods that are being scheduled"
+HELD = "Longhorn node's room is held for other pods that are being scheduled"
 LOCKED = "another pod that was given this node may still be bound to it"
 RESERVED = "the node is reserved until the replicas of another pod are placed"
 
@@ -344,7 +344,7 @@ RESERVED = "the node is reserved until the replicas of another pod are placed"
         (RoomHeld(by_open=True), HELD, True),
         (
             RoomHeld(by_open=False),
-            "its room is held for other pods that are being scheduled",
+            "Longhorn node's room is held for other pods that are being scheduled",
             False,
         ),
         (PodUnscheduled(), LOCKED, True),
@@ -357,6 +357,13 @@ RESERVED = "the node is reserved until the replicas of another pod are placed"
 )
 def test_holds_of_other_pods(rejection: Rejection, text: str, *, is_open: bool) -> None:
     assert (str(rejection), rejection.is_open) == (text, is_open)
+
+
+def test_texts_read_well_after_the_number_of_nodes() -> None:
+    """kube-scheduler writes `1 TEXT`, so a text begins with what it is about."""
+    texts = [text for _, text, _ in SITUATIONS] + [HELD, LOCKED, RESERVED]
+
+    assert [each for each in texts if re.match("(its?|there|this|that|they)\\b", each)] == []
 
 
 def test_reasons_serve_as_metric_labels() -> None:
