@@ -33,12 +33,11 @@ def address(facts: Facts) -> Iterator[Finding]:
         yield Problem.SERVICE_WITHOUT_ADDRESS.found(f"{name} has no address")
     else:
         shown = f"[{ip}]" if ":" in str(ip) else ip
-        yield fine(
-            Check.SERVICE,
-            "kube-scheduler must call "
-            + " or ".join(f"{shown}:{port.get('port')}" for port in ports)
-            + " (its urlPrefix)",
-        )
+        at = " or ".join(f"{shown}:{port.get('port')}" for port in ports)
+        text = f"kube-scheduler must call {at} (its urlPrefix)"
+        if facts.second_scheduler is not None:
+            text = f"it is at {at}; the second scheduler calls it by its name"
+        yield fine(Check.SERVICE, text)
 
 
 def endpoints(facts: Facts) -> Iterator[Finding]:

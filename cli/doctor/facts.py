@@ -9,6 +9,7 @@ import msgspec
 from app.kube.mirror import Known
 from app.settings import Settings
 from cli.doctor.policies import NetworkPolicy
+from cli.doctor.releases import Release
 from cli.doctor.rights import Right
 from extender import StorageClass
 from leader import Body
@@ -48,8 +49,53 @@ class InstanceSeen(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str = ""
     """Why it is not ready, as its status says."""
     labels: Mapping[str, str] = {}
+    config_checksum: str = ""
+    """Of its configuration, as Helm notes it; of a kube-scheduler."""
+    started: datetime | None = None
+    """When its container began to run, if it runs."""
     variables: Mapping[str, str] = {}
     """The settings in its environment, but for those that are references."""
+
+
+class ConfigMapSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A ConfigMap."""
+
+    name: str
+    data: Mapping[str, str] = {}
+    release: Release | None = None
+    """Whose it is, if it is Helm's."""
+    changed: datetime | None = None
+    """When anything was last written into it."""
+    managers: frozenset[str] = frozenset()
+    """Who has written its data, as the API server calls them."""
+
+
+class SchedulerSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """The second kube-scheduler."""
+
+    image: str = ""
+    config_name: str = ""
+    """The ConfigMap that its Deployment mounts."""
+    config: ConfigMapSeen | Unread | None = None
+    pods: Sequence[InstanceSeen] | Unread = ()
+
+
+class AskingPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod without a node that no scheduler but ours would give one."""
+
+    namespace: str
+    name: str
+    is_made_again: bool = False
+    """Whether a controller makes another one once it is deleted."""
+
+
+class LeftOver(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is where nothing of the service is installed."""
+
+    leases: Sequence[str] = ()
+    asking: Sequence[AskingPod] | Unread = ()
+    elsewhere: Sequence[str] = ()
+    """Namespaces with a Deployment of its name, as far as it may be looked for."""
 
 
 class InjectionSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +154,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """None if the API server does not serve the kind, which Longhorn may do without."""
     rights: Mapping[Right, bool] | Unread
     """What the account may do."""
-    config_map: Mapping[str, str] | Unread | None
+    config_map: ConfigMapSeen | Unread | None
+    """With the live settings."""
     instances: Sequence[InstanceSeen] | Unread
     lease: LeaseSeen | Unread | None
     holder: Body | Unread | None
@@ -117,11 +164,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     slices: Sequence[Body] | Unread
     """All EndpointSlices of the Service."""
     injection: InjectionSeen | Unread
-    second_scheduler: str | Unread | None
-    """The image of the second kube-scheduler."""
+    second_scheduler: SchedulerSeen | Unread | None
     network_policies: Sequence[NetworkPolicy] | Unread
     """Those of the service's namespace."""
     classes: Sequence[ClassSeen] | Unread
     autoscalers: Sequence[AutoscalerSeen] | Unread
     kubernetes_nodes: int | Unread
     """How many there are."""
+    left_over: LeftOver | None = None
+    """None if something of the service is there, or that cannot be seen."""

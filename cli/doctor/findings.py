@@ -5,8 +5,10 @@ from cli.doctor import (
     autoscaler,
     endpoints,
     injecting,
+    installation,
     leading,
     own_extender,
+    second_scheduler,
     settings,
     storage,
 )
@@ -15,6 +17,7 @@ from cli.doctor.problems import Check, Finding, Severity
 from cli.doctor.seen import fine, unread
 
 _CHECKS = {
+    Check.INSTALLATION: installation.installation,
     Check.LONGHORN: storage.longhorn,
     Check.RIGHTS: leading.rights,
     Check.SETTINGS: settings.settings,
@@ -25,7 +28,7 @@ _CHECKS = {
     Check.ENDPOINTS: endpoints.endpoints,
     Check.ACCESS: access.access,
     Check.INJECTION: injecting.injection,
-    Check.SCHEDULER: injecting.second_scheduler,
+    Check.SCHEDULER: second_scheduler.second_scheduler,
     Check.REQUESTS: leading.requests,
     Check.CANDIDATES: leading.candidates,
     Check.STORAGE_CLASSES: storage.classes,
@@ -34,8 +37,13 @@ _CHECKS = {
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Return at least one finding for each check, in the order of the checks."""
+    """Return at least one finding for each check, in the order of the checks.
+
+    Where nothing is installed, that says it all.
+    """
     found = [_api_server(facts)]
+    if facts.left_over is not None:
+        return [*found, *installation.absence(facts, facts.left_over)]
     for check, look in _CHECKS.items():
         found += _complete(check, [*look(facts)])
     return found

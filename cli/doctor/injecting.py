@@ -1,4 +1,4 @@
-"""Findings on how pods come to the extender: what gives them the resource, who schedules them."""
+"""Findings on how pods come to the extender: what gives them the resource."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,7 @@ from cli.doctor.facts import Facts, Unread
 from cli.doctor.leading import last_call
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.rights import injection_of
-from cli.doctor.seen import fine, unknown, unread
-from cli.kube.versions import minor_version
+from cli.doctor.seen import fine, unread
 from leader import Body
 
 WISH = "longhorn-scheduler-extender/injection"
@@ -53,29 +52,3 @@ def _wish(service: Body | Unread) -> str:
         return ""
     annotations = service["metadata"].get("annotations") or {}
     return str(annotations.get(WISH, ""))
-
-
-def second_scheduler(facts: Facts) -> Iterator[Finding]:
-    """Compare its version with that of the cluster: the same, or one minor version older."""
-    image, cluster = facts.second_scheduler, facts.version
-    if image is None:
-        yield fine(Check.SCHEDULER, "none is installed")
-    elif isinstance(image, Unread):
-        yield unread(Check.SCHEDULER, image)
-    elif isinstance(cluster, Unread):
-        yield unread(Check.SCHEDULER, cluster)
-    else:
-        yield _versions(image, cluster)
-
-
-def _versions(image: str, cluster: str) -> Finding:
-    tag = image.rpartition(":")[2] if "@" not in image else ""
-    of_image, of_cluster = minor_version(tag), minor_version(cluster)
-    if of_image is None or of_cluster is None:
-        return unknown(Check.SCHEDULER, f"its image {image} does not say its version")
-    major, minor = of_cluster
-    if of_image in ((major, minor), (major, minor - 1)):
-        return fine(Check.SCHEDULER, f"it is {tag}, and the cluster {cluster}")
-    return Problem.SCHEDULER_OF_OTHER_VERSION.found(
-        f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"
-    )

@@ -95,8 +95,10 @@ def requests(facts: Facts) -> Iterator[Finding]:
             f"kube-scheduler has called /filter with {most} candidates, and never /prioritize"
         )
     asked = read_last(facts.lease.annotations, Verb.PREEMPT)
-    before = "never" if asked is None else _ago(facts.now, asked)
-    yield fine(Check.REQUESTS, f"{last_call(facts)}, and before it evicts pods: {before}")
+    evicting = "it has not asked yet before it evicts pods"
+    if asked is not None:
+        evicting = f"it asked {_ago(facts.now, asked)} before it evicts pods"
+    yield fine(Check.REQUESTS, f"{last_call(facts)}; {evicting}")
 
 
 def last_call(facts: Facts) -> str:

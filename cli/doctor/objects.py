@@ -1,15 +1,24 @@
 """The fields that `doctor` reads of objects beside those that decisions rest on, as in JSON."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from app.config import PREFIX
+from app.config import PREFIX, RESOURCE
 from app.kube import objects as kube
 from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
 from cli.doctor.coming import is_watched
-from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen, VolumeSeen
+from cli.doctor.facts import (
+    AskingPod,
+    AutoscalerSeen,
+    InstanceSeen,
+    LeaseSeen,
+    VolumeSeen,
+)
+
+_CHECKSUM = "checksum/config"
 
 
 class Version(KubeStruct, frozen=True):
@@ -66,8 +75,13 @@ class Waiting(KubeStruct, frozen=True):
     message: Text = None
 
 
+class Running(KubeStruct, frozen=True):
+    started_at: datetime | None = None
+
+
 class ContainerState(KubeStruct, frozen=True):
     waiting: Waiting | None = None
+    running: Running | None = None
 
 
 class ContainerStatus(KubeStruct, frozen=True):
@@ -83,15 +97,32 @@ class Variable(KubeStruct, frozen=True):
     value: Text = None
 
 
+class Resources(KubeStruct, frozen=True):
+    limits: dict[str, Any] | None = None
+    requests: dict[str, Any] | None = None
+
+
 class Container(KubeStruct, frozen=True):
     image: Text = None
+    resources: Resources | None = None
     env: list[Variable] | None = None
     command: list[str] | None = None
     args: list[str] | None = None
 
 
+class ConfigMapSource(KubeStruct, frozen=True):
+    name: Text = None
+
+
+class PodVolume(KubeStruct, frozen=True):
+    config_map: ConfigMapSource | None = None
+
+
 class PodSpec(KubeStruct, frozen=True):
     containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    scheduler_name: Text = None
+    volumes: list[PodVolume] | None = None
 
 
 class PodTemplate(KubeStruct, frozen=True):
@@ -103,6 +134,7 @@ class DeploymentSpec(KubeStruct, frozen=True):
 
 
 class Deployment(KubeStruct, frozen=True):
+    metadata: Metadata
     spec: DeploymentSpec = DeploymentSpec()
 
     @property
@@ -111,9 +143,26 @@ class Deployment(KubeStruct, frozen=True):
         containers = self.spec.template.spec.containers or ()
         return next((each.image or "" for each in containers), "")
 
+    @property
+    def config_map(self) -> str:
+        """The first ConfigMap that is mounted."""
+        volumes = self.spec.template.spec.volumes or ()
+        named = (each.config_map.name for each in volumes if each.config_map is not None)
+        return next(filter(None, named), "")
+
+
+class Deployments(KubeStruct, frozen=True):
+    items: list[Deployment] | None = None
+
+
+class OwnerReference(KubeStruct, frozen=True):
+    controller: bool | None = None
+
 
 class PodMetadata(Metadata, frozen=True, rename="camel"):
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class Pod(KubeStruct, frozen=True):
@@ -191,6 +240,8 @@ def instance_seen(pod: Pod) -> InstanceSeen:
         is_ready=ready is not None and ready.status == "True",
         trouble=_trouble(status, conditions),
         labels=pod.metadata.labels or {},
+        config_checksum=(pod.metadata.annotations or {}).get(_CHECKSUM, ""),
+        started=_started(status),
         variables={
             variable.name: variable.value
             for container in containers
@@ -198,6 +249,25 @@ def instance_seen(pod: Pod) -> InstanceSeen:
             if variable.name.startswith(PREFIX) and variable.value is not None
         },
     )
+
+
+def asking_pod(pod: Pod, scheduler: str) -> AskingPod | None:
+    """Return a pod that only the extender's scheduler would give a node; None if others would."""
+    spec = pod.spec or PodSpec()
+    resources = (each.resources or Resources() for each in _containers(spec))
+    asks = any(RESOURCE in (*(each.limits or ()), *(each.requests or ())) for each in resources)
+    if is_over(pod) or not (asks or spec.scheduler_name == scheduler):
+        return None
+    owners = pod.metadata.owner_references or ()
+    return AskingPod(
+        namespace=pod.metadata.namespace or "",
+        name=pod.metadata.name,
+        is_made_again=any(each.controller for each in owners),
+    )
+
+
+def _containers(spec: PodSpec) -> list[Container]:
+    return [*(spec.containers or ()), *(spec.init_containers or ())]
 
 
 def volume_seen(volume: Volume) -> VolumeSeen:
@@ -217,6 +287,12 @@ def autoscaler_seen(pod: Pod) -> AutoscalerSeen:
             for argument in (*(each.command or ()), *(each.args or ()))
         ],
     )
+
+
+def _started(status: PodStatus) -> datetime | None:
+    """Return when the first container that runs was started."""
+    states = (each.state.running for each in status.container_statuses or () if each.state)
+    return next((each.started_at for each in states if each is not None), None)
 
 
 def _trouble(status: PodStatus, conditions: Mapping[str | None, PodCondition]) -> str:

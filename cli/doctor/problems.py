@@ -18,6 +18,7 @@ class Check(StrEnum):
     """What is checked, in the order of the report."""
 
     API_SERVER = "api-server"
+    INSTALLATION = "installation"
     LONGHORN = "longhorn"
     RIGHTS = "rights"
     SETTINGS = "settings"
@@ -61,6 +62,11 @@ SEND_ALL_NODES = (
 class Problem(Enum):
     """A problem: where it shows, how bad it is, and what to do."""
 
+    NOT_INSTALLED = (
+        Check.INSTALLATION,
+        Severity.ERROR,
+        "install it (docs/install.md), or set EXTENDER_NAMESPACE to the namespace where it is",
+    )
     KIND_NOT_SERVED = (
         Check.LONGHORN,
         Severity.ERROR,
@@ -109,7 +115,7 @@ class Problem(Enum):
     VARIABLE_UNUSABLE = (
         Check.SETTINGS,
         Severity.ERROR,
-        "correct the environment in the Deployment (docs/settings.md lists the variables)",
+        "correct the variable in the Deployment (docs/settings.md lists them)",
     )
     LIVE_SETTING_UNUSABLE = (
         Check.SETTINGS,
@@ -265,6 +271,33 @@ class Problem(Enum):
         Severity.ERROR,
         "upgrade the release, which writes it again (docs/injection.md#when-it-does-not-work)",
     )
+    SCHEDULER_NOT_READY = (
+        Check.SCHEDULER,
+        Severity.ERROR,
+        "see `kubectl describe` of the pods, and their logs: until one is ready, nobody schedules "
+        "pods that name it",
+    )
+    SCHEDULER_NOT_CONFIGURED = (
+        Check.SCHEDULER,
+        Severity.ERROR,
+        f"{_APPLY}: without the entry pods that ask for the extender get no node",
+    )
+    EMERGENCY_ON = (
+        Check.SCHEDULER,
+        Severity.ERROR,
+        "have it ask again (docs/troubleshooting.md#emergency-schedule-without-the-extender): "
+        "until then pods get nodes where their volumes may not fit",
+    )
+    SCHEDULER_CALLS_WRONG = (
+        Check.SCHEDULER,
+        Severity.ERROR,
+        f"{_APPLY}, and restart the second scheduler",
+    )
+    SCHEDULER_NOT_RESTARTED = (
+        Check.SCHEDULER,
+        Severity.ERROR,
+        "restart it: kube-scheduler reads its configuration once",
+    )
     SCHEDULER_OF_OTHER_VERSION = (
         Check.SCHEDULER,
         Severity.WARNING,
@@ -345,12 +378,12 @@ class Problem(Enum):
         """Its name as people read it."""
         return self.name.lower().replace("_", "-")
 
-    def found(self, text: str) -> Finding:
-        """Report the problem; *text* names the object."""
+    def found(self, text: str, remedy: str = "") -> Finding:
+        """Report the problem; *text* names the object, *remedy* says what to do about this one."""
         return Finding(
             check=self.check,
             severity=self.severity,
             problem=self.title,
             text=text,
-            remedy=self.remedy,
+            remedy=remedy or self.remedy,
         )

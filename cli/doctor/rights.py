@@ -8,6 +8,8 @@ from app.settings import Settings
 
 SECOND_SCHEDULER = "longhorn-scheduler"
 """The Deployment of the second kube-scheduler."""
+SCHEDULER_CONFIG = "longhorn-scheduler-config"
+"""The ConfigMap with its configuration; with kustomize its name ends in a hash."""
 
 
 def injection_of(namespace: str) -> str:
@@ -44,6 +46,9 @@ def of_commands(settings: Settings) -> tuple[Right, ...]:
     return (
         Right("list", "networking.k8s.io", "networkpolicies", settings.namespace),
         Right("get", "apps", "deployments", settings.namespace, SECOND_SCHEDULER),
+        Right("get", "", "configmaps", settings.namespace, SCHEDULER_CONFIG),
+        Right("list", "storage.k8s.io", "csidrivers"),
+        Right("list", "storage.k8s.io", "csistoragecapacities"),
         *(
             Right(
                 "get", "admissionregistration.k8s.io", plural, name=injection_of(settings.namespace)

@@ -1,12 +1,26 @@
-"""Findings on the settings: of the processes, the live ones, and Longhorn's."""
+"""Findings on the settings: of the processes, the live ones, and Longhorn's.
 
+Each says where its value comes from, and by which command it is changed: with Helm, if the object
+is Helm's.
+"""
+
+import json
+import re
 from collections.abc import Iterator
 
+from app.config import NAME
 from app.errors import InputError
-from app.instance.live_settings import ENABLED, LiveSettings, read_live_settings
+from app.instance.live_settings import (
+    ENABLED,
+    NODE_RESERVATION_TIMEOUT,
+    POD_SCHEDULING_TIMEOUT,
+    LiveSettings,
+    read_live_settings,
+)
 from app.settings import Settings, load
-from cli.doctor.facts import Facts, Unread
+from cli.doctor.facts import ConfigMapSeen, Facts, Unread
 from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.releases import Release, release_of
 from cli.doctor.seen import fine, unread
 from cli.kube.versions import SCORES_CAPACITY, minor_version
 from extender import Balance, Mode
@@ -14,6 +28,13 @@ from longhorn import CAPACITY_TRACKING, Setting, read_settings
 
 _HTTP_TIMEOUT_SECONDS = 5.0
 """Of the shipped configurations, and kube-scheduler's default."""
+_VALUES = {
+    ENABLED: "liveSettings.enabled",
+    POD_SCHEDULING_TIMEOUT: "liveSettings.podSchedulingTimeoutSeconds",
+    NODE_RESERVATION_TIMEOUT: "liveSettings.nodeReservationTimeoutSeconds",
+}
+"""The chart's value of each live setting."""
+_VARIABLE = re.compile(r"EXTENDER_\w+")
 
 
 def settings_in_force(facts: Facts) -> Settings:
@@ -34,6 +55,17 @@ def longhorn_values(facts: Facts) -> dict[str, str]:
     return {each.name: each.value for each in known if isinstance(each, Setting)}
 
 
+def release_here(facts: Facts) -> Release | None:
+    """Return Helm's release that the service belongs to, as its Service says."""
+    if facts.service is None or isinstance(facts.service, Unread):
+        return None
+    return release_of(facts.service["metadata"].get("annotations"))
+
+
+def _deployment(facts: Facts) -> str:
+    return f"Deployment {NAME} in {facts.settings.namespace}"
+
+
 def settings(facts: Facts) -> Iterator[Finding]:
     """Judge all of them."""
     yield from _variables(facts)
@@ -48,24 +80,66 @@ def _variables(facts: Facts) -> Iterator[Finding]:
         try:
             load(instance.variables)
         except InputError as error:
-            yield Problem.VARIABLE_UNUSABLE.found(f"pod {instance.name}: {error}")
+            yield Problem.VARIABLE_UNUSABLE.found(
+                f"pod {instance.name}, whose variables are those of {_deployment(facts)}: {error}",
+                _corrected(str(error), facts),
+            )
+
+
+def _corrected(error: str, facts: Facts) -> str:
+    """Say how to correct a variable: take it out if there is none such, else give it a value."""
+    found = _VARIABLE.search(error)
+    if found is None:
+        return ""
+    name, is_unknown = found[0], error.startswith("there is no setting")
+    release = release_here(facts)
+    if release is not None:
+        value = "null" if is_unknown else "VALUE"
+        command = release.upgrade(f"extraEnv.{name}={value}")
+        return f"{command} (docs/settings.md lists the variables; some have values of the chart)"
+    change = f"{name}-" if is_unknown else f"{name}=VALUE"
+    return (
+        f"kubectl --namespace {facts.settings.namespace} set env deployment/{NAME} {change} "
+        "(docs/settings.md lists the variables)"
+    )
 
 
 def _live(facts: Facts) -> Iterator[Finding]:
-    config_map = facts.config_map
+    config_map, namespace = facts.config_map, facts.settings.namespace
     if isinstance(config_map, Unread):
         yield unread(Check.SETTINGS, config_map)
         config_map = None
-    values, problems = read_live_settings(config_map or {}, LiveSettings())
+    seen = config_map or ConfigMapSeen(name=NAME)
+    where = f"ConfigMap {seen.name} in {namespace}"
+    values, problems = read_live_settings(seen.data, LiveSettings())
     for problem in problems:
-        yield Problem.LIVE_SETTING_UNUSABLE.found(problem)
+        setting = problem.partition(" ")[0]
+        if setting in _VALUES:
+            remedy = f"{_changed(setting, 'VALUE', seen, namespace)}; until then the last good "
+            remedy += "value is in force"
+        else:
+            remedy = "take it out: it has no effect"
+        yield Problem.LIVE_SETTING_UNUSABLE.found(f"{where}: {problem}", remedy)
     if not values.enabled:
-        yield Problem.DISABLED.found(f"{ENABLED} is false: no instance leads")
+        yield Problem.DISABLED.found(
+            f"{ENABLED} is false in {where}: no instance leads, and the events of pods that ask "
+            "end in `connection refused`",
+            f"{_changed(ENABLED, 'true', seen, namespace)}; or turn the extender off as "
+            "docs/install.md#turning-it-off says: until then such pods stay pending",
+        )
     yield fine(
         Check.SETTINGS,
         f"a hold lasts {values.pod_scheduling_timeout_seconds} s until a node is chosen, and "
         f"{values.node_reservation_timeout_seconds} s after that",
     )
+
+
+def _changed(setting: str, value: str, seen: ConfigMapSeen, namespace: str) -> str:
+    """Return the command that gives a live setting a value."""
+    if seen.release is not None:
+        return seen.release.upgrade(f"{_VALUES[setting]}={value}")
+    patch = json.dumps({"data": {setting: value}}, separators=(",", ":"))
+    return f"kubectl --namespace {namespace} patch configmap {seen.name} --type merge -p '{patch}'"
 
 
 def _longhorn(facts: Facts) -> Iterator[Finding]:
@@ -76,8 +150,10 @@ def _longhorn(facts: Facts) -> Iterator[Finding]:
     name = read_settings(values).unreadable
     if name is not None:
         yield Problem.LONGHORN_SETTING_UNUSABLE.found(
-            f"Longhorn Setting {name} is {values[name][:60]!r}, so that no "
-            f"replica is placed anywhere"
+            f"Longhorn Setting {name} in {facts.settings.longhorn_namespace} is "
+            f"{values[name][:60]!r}, so that no replica is placed anywhere",
+            f"kubectl --namespace {facts.settings.longhorn_namespace} patch settings.longhorn.io "
+            f'{name} --type merge -p \'{{"value":"VALUE"}}\': Longhorn cannot read it either',
         )
 
 
@@ -85,13 +161,15 @@ def _answer_time(facts: Facts) -> Iterator[Finding]:
     in_force = settings_in_force(facts)
     if in_force.reservation_mode is Mode.NODE:
         yield Problem.ANSWERS_LATE.found(
-            "EXTENDER_RESERVATION_MODE is node: an answer may wait until the pod before it is "
-            f"bound, and httpTimeout is {_HTTP_TIMEOUT_SECONDS:g} s unless it is set"
+            f"EXTENDER_RESERVATION_MODE is node ({_deployment(facts)}): an answer may wait until "
+            f"the pod before it is bound, and httpTimeout is {_HTTP_TIMEOUT_SECONDS:g} s unless it "
+            "is set"
         )
     elif in_force.filter_wait_seconds >= _HTTP_TIMEOUT_SECONDS:
         yield Problem.ANSWERS_LATE.found(
-            f"EXTENDER_FILTER_WAIT_SECONDS is {in_force.filter_wait_seconds:g}, and httpTimeout is "
-            f"{_HTTP_TIMEOUT_SECONDS:g} s unless it is set"
+            f"EXTENDER_FILTER_WAIT_SECONDS is {in_force.filter_wait_seconds:g} "
+            f"({_deployment(facts)}), and httpTimeout is {_HTTP_TIMEOUT_SECONDS:g} s unless it is "
+            "set"
         )
 
 
@@ -106,7 +184,7 @@ def _packing(facts: Facts) -> Iterator[Finding]:
     packs = settings_in_force(facts).balance is Balance.PACK
     if packs and is_scored and facts.second_scheduler is None:
         yield Problem.PACK_OUTWEIGHED.found(
-            f"EXTENDER_BALANCE is pack, but kube-scheduler {facts.version} gives more points for "
-            f"free storage, as Longhorn's setting {CAPACITY_TRACKING} is true: a volume that "
-            "nearly fills a disk goes to a larger one"
+            f"EXTENDER_BALANCE is pack ({_deployment(facts)}), but kube-scheduler "
+            f"{facts.version} gives more points for free storage, as Longhorn's setting "
+            f"{CAPACITY_TRACKING} is true: a volume that nearly fills a disk goes to a larger one"
         )

@@ -17,7 +17,7 @@ from cli.doctor.facts import Facts, Unread
 from cli.doctor.findings import findings
 from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
-from cli.doctor.rights import needed_rights
+from cli.doctor.rights import SCHEDULER_CONFIG, needed_rights
 from tests.builders import document
 from tests.fakes import Answer, Call, Fault, FaultKind, Hang, Object, Refused
 from tests.fakes.installed import NAMESPACE
@@ -144,7 +144,38 @@ NETWORK_POLICY = {
 FINE = {f"ok {check}" for check in ("longhorn", "rights", "settings", "instances", "lease")}
 FINE |= {f"ok {check}" for check in ("service", "endpoints", "access", "injection", "scheduler")}
 FINE |= {f"ok {check}" for check in ("requests", "candidates", "own-extender")}
-FINE |= {"ok storage-classes", "ok autoscaler", "ok api-server"}
+FINE |= {"ok storage-classes", "ok autoscaler", "ok api-server", "ok installation"}
+SCHEDULER = "longhorn-scheduler"
+
+
+def second_scheduler(**entry: str) -> list[Object]:
+    """Build the second scheduler's objects, with these fields in the extender's entry."""
+    labels = {"app": SCHEDULER}
+    managed = {"managedResources": [{"name": "longhorn.io/scheduler-extender"}]}
+    config = json.dumps({"extenders": [{**entry, **managed}]})
+    volume = {"name": "config", "configMap": {"name": SCHEDULER_CONFIG}}
+    spec = {"containers": [{"image": "kube-scheduler:v1.36.0"}], "volumes": [volume]}
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": SCHEDULER, "namespace": NAMESPACE},
+            "spec": {"template": {"spec": spec}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": SCHEDULER_CONFIG, "namespace": NAMESPACE},
+            "data": {"config.yaml": config},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{SCHEDULER}-0", "namespace": NAMESPACE, "labels": labels},
+            "spec": {"nodeName": "node-1"},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        },
+    ]
 
 
 def answer(status: Object) -> Answer:
@@ -199,6 +230,47 @@ async def test_a_volume_that_asks_for_what_is_not_judged_is_found() -> None:
         cluster.server.put(document("Volume", "vol", spec={"dataEngineTransport": "rdma"}))
 
         assert await cluster.problems() == {"feature-not-judged"}
+
+
+@VIRTUAL_TIME
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"filterVerb": "filter"}, set()),
+        ({}, {"emergency-on"}),
+        ({"filterVerb": "filter", "urlPrefix": "https://elsewhere:1"}, {"scheduler-calls-wrong"}),
+    ],
+)
+async def test_what_a_second_scheduler_asks_is_read_with_the_rights_of_the_service(
+    entry: dict[str, str], found: set[str]
+) -> None:
+    url = f"http://{NAME}.{NAMESPACE}.svc:9504"
+    async with called() as cluster:
+        for each in second_scheduler(**{"urlPrefix": url, **entry}):
+            cluster.server.put(each)
+
+        assert await cluster.problems() - {"unknown scheduler"} == found
+
+
+@VIRTUAL_TIME
+async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told() -> None:
+    async with called() as cluster:
+        for each in ("extender-0", "extender-1"):
+            cluster.server.delete("pods", each, NAMESPACE)
+        cluster.server.delete("services", NAME, NAMESPACE)
+        cluster.server.delete("configmaps", NAME, NAMESPACE)
+        for name, node in (("waits", None), ("runs", "node-1")):
+            metadata = {"name": name, "namespace": "shop"}
+            spec = {"schedulerName": SCHEDULER, **({"nodeName": node} if node else {})}
+            cluster.server.put(
+                {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            )
+
+        [_, found] = findings(await cluster.inspect())
+
+    assert found.problem == "not-installed"
+    assert f"Lease {NAME}" in found.text
+    assert found.text.endswith("schedulerName longhorn-scheduler): shop/waits")
 
 
 @VIRTUAL_TIME

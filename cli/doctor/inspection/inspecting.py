@@ -48,6 +48,11 @@ async def inspect(
         pods = tasks.create_task(instances.instances(asked, namespace))
         injection = tasks.create_task(scheduling.injection(asked, namespace))
         second_scheduler = tasks.create_task(scheduling.second_scheduler(asked, namespace))
+    there = (pods.result(), endpoint.result(), config_map.result(), second_scheduler.result())
+    left_over = None
+    if not any(there):  # what cannot be read may be there
+        held = await instances.leases(asked, namespace)
+        left_over = await scheduling.left_over(asked, held)
     return Facts(
         settings=settings,
         now=now,
@@ -71,4 +76,5 @@ async def inspect(
         classes=classes.result(),
         autoscalers=autoscalers.result(),
         kubernetes_nodes=nodes.result(),
+        left_over=left_over,
     )

@@ -1,19 +1,19 @@
 """Reads the instances of the service: their pods, their ConfigMap, and who leads."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from app.config import NAME
-from app.kube.feed import Source
 from app.kube.paths import path_of
 from app.kube.resources import CONFIG_MAPS
-from app.kube.translate import ConfigMap
 from app.settings import Settings
 from cli.doctor import objects
-from cli.doctor.facts import InstanceSeen, LeaseSeen, Unread
+from cli.doctor.config_maps import ConfigMaps
+from cli.doctor.facts import ConfigMapSeen, InstanceSeen, LeaseSeen, Unread
 from cli.doctor.inspection.requests import Requests
 from cli.doctor.reading import reading
+from cli.doctor.rights import SECOND_SCHEDULER
 from cli.kube.resources import PODS
 from leader import Body
 
@@ -22,23 +22,26 @@ _LOOK_SECONDS = 0.5
 _LONGEST_WATCH_SECONDS = 30.0
 
 
-async def instances(requests: Requests, namespace: str) -> Sequence[InstanceSeen] | Unread:
+async def instances(
+    requests: Requests, namespace: str, app: str = NAME
+) -> Sequence[InstanceSeen] | Unread:
+    """Read the pods of the service, or of the second scheduler."""
+
     async def read() -> Sequence[InstanceSeen]:
-        query = [("labelSelector", f"app={NAME}")]
+        query = [("labelSelector", f"app={app}")]
         pods = await requests.get(PODS.path(namespace), objects.Pods, query=query)
         return [objects.instance_seen(pod) for pod in pods.items or () if not objects.is_over(pod)]
 
     return await reading(f"list pods in {namespace}", read())
 
 
-async def config_map(requests: Requests, namespace: str) -> Mapping[str, str] | Unread | None:
-    source = Source(resource=CONFIG_MAPS, namespace=namespace, fields=f"metadata.name={NAME}")
+async def config_map(requests: Requests, namespace: str) -> ConfigMapSeen | Unread | None:
+    """Read the live settings; the service may list this ConfigMap, and not get it."""
 
-    async def read() -> Mapping[str, str] | None:
-        for record in await requests.records(source):
-            if isinstance(record, ConfigMap):
-                return record.data
-        return None
+    async def read() -> ConfigMapSeen | None:
+        query = [("fieldSelector", f"metadata.name={NAME}")]
+        listed = await requests.get(CONFIG_MAPS.path(namespace), ConfigMaps, query=query)
+        return next((each.seen for each in listed.items or ()), None)
 
     return await reading(f"list configmaps/{NAME} in {namespace}", read())
 
@@ -47,6 +50,17 @@ async def lease(requests: Requests, settings: Settings) -> LeaseSeen | Unread | 
     """Read the Lease, and watch it until it is renewed or others should have taken it over."""
     what = f"get leases.coordination.k8s.io/{NAME} in {settings.namespace}"
     return await reading(what, _watched(requests, settings))
+
+
+async def leases(requests: Requests, namespace: str) -> Sequence[str]:
+    """Return which of the Leases there are that an installation has, as far as can be seen."""
+    found = []
+    for name in (NAME, SECOND_SCHEDULER):
+        path = path_of("/apis/coordination.k8s.io/v1", "leases", namespace=namespace, name=name)
+        read = await reading(f"get leases/{name}", requests.find(path, objects.Lease))
+        if isinstance(read, objects.Lease):
+            found.append(name)
+    return found
 
 
 async def holder(

@@ -3,10 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
+from app.config import NAME
 from app.kube.paths import path_of
+from app.kube.resources import CONFIG_MAPS
 from cli.doctor import objects
 from cli.doctor.autoscaler import SELECTORS
-from cli.doctor.facts import AutoscalerSeen, InjectionSeen, Unread
+from cli.doctor.config_maps import ConfigMap
+from cli.doctor.facts import (
+    AskingPod,
+    AutoscalerSeen,
+    ConfigMapSeen,
+    InjectionSeen,
+    LeftOver,
+    SchedulerSeen,
+    Unread,
+)
+from cli.doctor.inspection.instances import instances
 from cli.doctor.inspection.requests import Requests
 from cli.doctor.reading import reading
 from cli.doctor.rights import SECOND_SCHEDULER, injection_of
@@ -41,15 +53,59 @@ async def injection(requests: Requests, namespace: str) -> InjectionSeen | Unrea
     return await reading(f"{what} {name}", read())
 
 
-async def second_scheduler(requests: Requests, namespace: str) -> str | Unread | None:
-    """Return the image of the second kube-scheduler, if there is one."""
+async def second_scheduler(requests: Requests, namespace: str) -> SchedulerSeen | Unread | None:
+    """Read the second kube-scheduler and its configuration, if there is one."""
     path = path_of("/apis/apps/v1", "deployments", namespace=namespace, name=SECOND_SCHEDULER)
+    what = f"get deployments.apps/{SECOND_SCHEDULER} in {namespace}"
+    deployment = await reading(what, requests.find(path, objects.Deployment))
+    if deployment is None or isinstance(deployment, Unread):
+        return deployment
+    name = deployment.config_map
+    return SchedulerSeen(
+        image=deployment.image,
+        config_name=name,
+        config=await _config_map(requests, namespace, name) if name else None,
+        pods=await instances(requests, namespace, SECOND_SCHEDULER),
+    )
 
-    async def read() -> str | None:
-        deployment = await requests.find(path, objects.Deployment)
-        return None if deployment is None else deployment.image
 
-    return await reading(f"get deployments.apps/{SECOND_SCHEDULER} in {namespace}", read())
+async def _config_map(
+    requests: Requests, namespace: str, name: str
+) -> ConfigMapSeen | Unread | None:
+    async def read() -> ConfigMapSeen | None:
+        found = await requests.find(CONFIG_MAPS.path(namespace, name), ConfigMap)
+        return None if found is None else found.seen
+
+    return await reading(f"get configmaps/{name} in {namespace}", read())
+
+
+async def left_over(requests: Requests, leases: Sequence[str]) -> LeftOver:
+    """Look for what an installation leaves behind, and for one in another namespace."""
+    return LeftOver(
+        leases=leases,
+        asking=await reading("list pods in all namespaces", _asking(requests)),
+        elsewhere=await _elsewhere(requests),
+    )
+
+
+async def _asking(requests: Requests) -> Sequence[AskingPod]:
+    query = [("fieldSelector", "spec.nodeName=")]
+    pods = await requests.get(PODS.path(), objects.Pods, query=query)
+    found = (objects.asking_pod(each, SECOND_SCHEDULER) for each in pods.items or ())
+    return sorted(filter(None, found), key=lambda each: (each.namespace, each.name))
+
+
+async def _elsewhere(requests: Requests) -> Sequence[str]:
+    """Return the namespaces with a Deployment of our name; none if they may not be listed."""
+    query = [("fieldSelector", f"metadata.name={NAME}")]
+    path = path_of("/apis/apps/v1", "deployments")
+    found = await reading(
+        "list deployments.apps in all namespaces",
+        requests.get(path, objects.Deployments, query=query),
+    )
+    if isinstance(found, Unread):
+        return []
+    return sorted(each.metadata.namespace or "" for each in found.items or ())
 
 
 async def autoscalers(requests: Requests) -> Sequence[AutoscalerSeen] | Unread:

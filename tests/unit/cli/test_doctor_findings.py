@@ -1,11 +1,12 @@
 """Every problem is found in facts that differ from those of a healthy cluster by what causes it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from app.config import NAME
 from app.instance.calls import LAST_PRIORITIZE_AT, LAST_REQUEST_AT, MOST_CANDIDATES
@@ -14,10 +15,13 @@ from app.settings import Settings
 from cli.doctor.facts import (
     AutoscalerSeen,
     ClassSeen,
+    ConfigMapSeen,
     Facts,
     InjectionSeen,
     InstanceSeen,
     LeaseSeen,
+    LeftOver,
+    SchedulerSeen,
     Unread,
     VolumeSeen,
 )
@@ -26,11 +30,13 @@ from cli.doctor.leading import sample_of
 from cli.doctor.objects import Volume, volume_seen
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.problems import Check, Finding, Problem, Severity
-from cli.doctor.rights import WAKE_UP, Right, needed_rights
+from cli.doctor.releases import Release
+from cli.doctor.rights import SCHEDULER_CONFIG, WAKE_UP, Right, needed_rights
 from extender import Mode, StorageClass
 from leader.endpointslice import backend_of, desired_slices
 from longhorn import OWN_EXTENDER, Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
+from tests.docs.pages import ROOT
 
 SETTINGS = Settings()
 NAMESPACE = SETTINGS.namespace
@@ -58,6 +64,26 @@ HOLDER: dict[str, Any] = {
 [SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
 EMPTY = {**SLICE, "endpoints": []}
 LABELS = {"app": NAME}
+CONFIG = yaml.safe_load((ROOT / "manifests/secondary-scheduler/config.yaml").read_text())
+ENTRY = f"the entry of the extender in ConfigMap {SCHEDULER_CONFIG} in {NAMESPACE}"
+OVER_TLS = [
+    InstanceSeen(
+        name=each,
+        labels=LABELS,
+        variables={
+            "EXTENDER_TLS_CERT_FILE": "/tls.crt",
+            "EXTENDER_TLS_PRIVATE_KEY_FILE": "/tls.key",
+            "EXTENDER_METRICS_PORT": "9505",
+        },
+    )
+    for each in (POD, f"{NAME}-1")
+]
+ASKING_FOR_CERTIFICATES = [
+    msgspec.structs.replace(
+        each, variables={**each.variables, "EXTENDER_CLIENT_CA_FILE": "/ca.crt"}
+    )
+    for each in OVER_TLS
+]
 INSTANCES = [InstanceSeen(name=name, labels=LABELS) for name in (POD, f"{NAME}-1")]
 PACKING = [
     msgspec.structs.replace(each, variables={"EXTENDER_BALANCE": "pack"}) for each in INSTANCES
@@ -92,7 +118,7 @@ def facts(**changes: Any) -> Facts:
         "volumes": [],
         "disk_schedules": None,
         "rights": granted(),
-        "config_map": {},
+        "config_map": live_settings(),
         "instances": INSTANCES,
         "lease": LEASE,
         "holder": HOLDER,
@@ -106,6 +132,32 @@ def facts(**changes: Any) -> Facts:
         "kubernetes_nodes": 3,
     }
     return Facts(**{**healthy, **changes})
+
+
+def live_settings(release: Release | None = None, **data: str) -> ConfigMapSeen:
+    """Build our ConfigMap; underscores in the names of settings stand for hyphens."""
+    given = {key.replace("_", "-"): value for key, value in data.items()}
+    return ConfigMapSeen(name=NAME, data=given, release=release)
+
+
+def scheduler(image: str = "kube-scheduler:v1.36.1", **changes: Any) -> SchedulerSeen:
+    """Build a second scheduler that asks the service, but for the changes."""
+    config = ConfigMapSeen(name=SCHEDULER_CONFIG, data={"config.yaml": yaml.safe_dump(CONFIG)})
+    healthy = {"config_name": SCHEDULER_CONFIG, "config": config}
+    pods = [InstanceSeen(name=f"longhorn-scheduler-{number}") for number in range(2)]
+    return SchedulerSeen(**{"image": image, **healthy, "pods": pods, **changes})
+
+
+def configured(release: Release | None = None, **entry: Any) -> ConfigMapSeen:
+    """Build the second scheduler's ConfigMap; the entry has these fields, without those of None."""
+    changed = {**CONFIG["extenders"][0], **entry}
+    kept = {name: value for name, value in changed.items() if value is not None}
+    text = yaml.safe_dump({**CONFIG, "extenders": [kept]})
+    return ConfigMapSeen(name=SCHEDULER_CONFIG, data={"config.yaml": text}, release=release)
+
+
+def called_by(**entry: Any) -> dict[str, Any]:
+    return {"second_scheduler": scheduler(config=configured(**entry))}
 
 
 def policy(*ingress: dict[str, Any], **spec: Any) -> NetworkPolicy:
@@ -266,17 +318,17 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.VARIABLE_UNUSABLE,
         {"instances": [*INSTANCES, instance(variables={"EXTENDER_PROT": "1"})]},
-        "pod new-one: there is no setting 'EXTENDER_PROT'",
+        f"pod new-one, whose variables are those of Deployment {NAME} in {NAMESPACE}: there is no",
     ),
     (
         Problem.LIVE_SETTING_UNUSABLE,
-        {"config_map": {"scheduler-extender-enabled": "perhaps"}},
-        "scheduler-extender-enabled is 'perhaps'; use true or false",
+        {"config_map": live_settings(scheduler_extender_enabled="perhaps")},
+        f"ConfigMap {NAME} in {NAMESPACE}: scheduler-extender-enabled is 'perhaps'; use true or",
     ),
     (
         Problem.DISABLED,
-        {"config_map": {"scheduler-extender-enabled": "false"}},
-        "scheduler-extender-enabled is false: no instance leads",
+        {"config_map": live_settings(scheduler_extender_enabled="false")},
+        f"scheduler-extender-enabled is false in ConfigMap {NAME} in {NAMESPACE}: no instance",
     ),
     (
         Problem.NAMESPACE_SHARED,
@@ -291,7 +343,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.LONGHORN_SETTING_UNUSABLE,
         {"longhorn_settings": [setting("storage-over-provisioning-percentage", "many")]},
-        "Longhorn Setting storage-over-provisioning-percentage is 'many'",
+        "Longhorn Setting storage-over-provisioning-percentage in longhorn-system is 'many'",
     ),
     (
         Problem.ANSWERS_LATE,
@@ -301,7 +353,8 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.ANSWERS_LATE,
         {"instances": [instance(variables={"EXTENDER_FILTER_WAIT_SECONDS": "5"}), *INSTANCES]},
-        "EXTENDER_FILTER_WAIT_SECONDS is 5, and httpTimeout is 5 s unless it is set",
+        f"EXTENDER_FILTER_WAIT_SECONDS is 5 (Deployment {NAME} in {NAMESPACE}), and httpTimeout "
+        "is 5 s unless it is set",
     ),
     (
         Problem.NO_INSTANCE,
@@ -450,10 +503,73 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         {"injection": InjectionSeen(has_webhook=True)},
         f"MutatingWebhookConfiguration {INJECTION} has no caBundle",
     ),
+    (
+        Problem.NOT_INSTALLED,
+        {"left_over": LeftOver()},
+        f"not installed here: nothing of the extender is in namespace {NAMESPACE}",
+    ),
+    (
+        Problem.SCHEDULER_NOT_READY,
+        {"second_scheduler": scheduler(pods=[instance(is_ready=False, trouble="ErrImagePull")])},
+        "none of 1 pods of Deployment longhorn-scheduler is ready: ErrImagePull",
+    ),
+    *(
+        (Problem.SCHEDULER_NOT_CONFIGURED, {"second_scheduler": scheduler(config=config)}, text)
+        for config, text in (
+            (None, f"ConfigMap {SCHEDULER_CONFIG} in {NAMESPACE} does not exist"),
+            (configured(managedResources=[]), "has no entry of extenders that manages"),
+            (ConfigMapSeen(name="c", data={"config.yaml": "{"}), "cannot be read"),
+            (ConfigMapSeen(name="c"), "has no entry of extenders that manages"),
+        )
+    ),
+    (Problem.EMERGENCY_ON, called_by(filterVerb=None), f"{ENTRY} has no filterVerb"),
+    *(
+        (Problem.SCHEDULER_CALLS_WRONG, {**called_by(**entry), **others}, f"{ENTRY} {text}")
+        for entry, others, text in (
+            (
+                {},
+                {"instances": OVER_TLS},
+                f"calls http://{NAME}.{NAMESPACE}.svc:9504, and the service speaks HTTPS",
+            ),
+            (
+                {"urlPrefix": f"https://{NAME}.{NAMESPACE}.svc:9504"},
+                {},
+                f"calls https://{NAME}.{NAMESPACE}.svc:9504, and the service speaks HTTP",
+            ),
+            (
+                {"urlPrefix": f"https://{NAME}.{NAMESPACE}.svc:9504", "tlsConfig": {"caFile": "c"}},
+                {"instances": ASKING_FOR_CERTIFICATES},
+                "names no certificate of the client",
+            ),
+            (
+                {"urlPrefix": f"http://{NAME}.{NAMESPACE}.svc"},
+                {},
+                f"calls http://{NAME}.{NAMESPACE}.svc, and the Service has port 9504",
+            ),
+            (
+                {"urlPrefix": f"http://{NAME}.longhorn-system.svc:9504"},
+                {},
+                f"calls http://{NAME}.longhorn-system.svc:9504, and the Service is {NAME}.",
+            ),
+            ({"filterVerb": "filters"}, {}, "has filterVerb: filters, and the service answers"),
+            ({"urlPrefix": "http://[::1"}, {}, "calls http://[::1, and the service speaks HTTP"),
+        )
+    ),
+    (
+        Problem.SCHEDULER_NOT_RESTARTED,
+        {
+            "second_scheduler": scheduler(
+                config=msgspec.structs.replace(configured(), changed=NOW),
+                pods=[instance(started=NOW - timedelta(hours=1))],
+            )
+        },
+        "pod new-one has run since 2026-03-01 11:00:00 UTC, and ConfigMap "
+        f"{SCHEDULER_CONFIG} in {NAMESPACE} was changed at 2026-03-01 12:00:00",
+    ),
     *(
         (
             Problem.SCHEDULER_OF_OTHER_VERSION,
-            {"second_scheduler": f"registry.k8s.io/kube-scheduler:{tag}"},
+            {"second_scheduler": scheduler(f"registry.k8s.io/kube-scheduler:{tag}")},
             f"it is {tag}, and the cluster v1.36.1",
         )
         for tag in ("v1.34.9", "v1.37.0", "v2.36.1")
@@ -526,8 +642,9 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.PACK_OUTWEIGHED,
         {"version": "v1.37.2", "instances": PACKING, "longhorn_settings": [TRACKED]},
-        "EXTENDER_BALANCE is pack, but kube-scheduler v1.37.2 gives more points for free storage, "
-        "as Longhorn's setting csi-storage-capacity-tracking is true",
+        f"EXTENDER_BALANCE is pack (Deployment {NAME} in {NAMESPACE}), but kube-scheduler v1.37.2 "
+        "gives more points for free storage, as Longhorn's setting csi-storage-capacity-tracking "
+        "is true",
     ),
     (
         Problem.COMPUTE_NODES_LEFT_OUT,
@@ -574,8 +691,8 @@ def test_problem_is_found(problem: Problem, changes: Mapping[str, Any], text: st
 
     [of_problem, *_] = [finding for finding in found if finding.problem == problem.title]
     assert text in of_problem.text
-    expected = (problem.check, problem.severity, problem.remedy)
-    assert (of_problem.check, of_problem.severity, of_problem.remedy) == expected
+    assert (of_problem.check, of_problem.severity) == (problem.check, problem.severity)
+    assert of_problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -619,7 +736,9 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
         pytest.param({"version": "v1.36.9"}, id="older"),
         pytest.param({"instances": INSTANCES}, id="spread"),
         pytest.param({"longhorn_settings": []}, id="not-tracked"),
-        pytest.param({"second_scheduler": "kube-scheduler:v1.37.2"}, id="second-scheduler"),
+        pytest.param(
+            {"second_scheduler": scheduler("kube-scheduler:v1.37.2")}, id="second-scheduler"
+        ),
     ],
 )
 def test_nothing_outweighs_packing(changes: Mapping[str, Any]) -> None:
@@ -655,7 +774,7 @@ def test_every_problem_has_a_case() -> None:
     ("changes", "expected"),
     [
         ({"slices": [SLICE, stray()]}, {"endpoints-foreign"}),
-        ({"config_map": {"scheduler-extender-enabled": "false"}}, {"disabled"}),
+        ({"config_map": live_settings(scheduler_extender_enabled="false")}, {"disabled"}),
         ({"rights": granted(WAKE_UP), "instances": [ASLEEP, ASLEEP]}, set()),
         ({"classes": [seen_class(bare_class("longhorn-static"), immediate=True), FAST]}, set()),
         (
@@ -728,7 +847,7 @@ def test_longhorn_nodes_that_cannot_be_listed_are_told_once_by_their_kind() -> N
 
 
 def test_all_unknown_still_says_something_of_every_check() -> None:
-    names = set(Facts.__struct_fields__) - {"settings", "now", "account", "kinds"}
+    names = {*Facts.__struct_fields__} - {"settings", "now", "account", "kinds", "left_over"}
 
     found = findings(facts(**dict.fromkeys(names, FORBIDDEN), kinds={"x": FORBIDDEN}))
 
@@ -748,7 +867,9 @@ def test_all_unknown_still_says_something_of_every_check() -> None:
 def test_the_last_call_is_told_with_its_age(last: str, text: str) -> None:
     [finding] = at(findings(facts(lease=noted(last))), Check.REQUESTS)
 
-    assert finding.text == f"kube-scheduler called {text}, and before it evicts pods: never"
+    assert finding.text == (
+        f"kube-scheduler called {text}; it has not asked yet before it evicts pods"
+    )
 
 
 @pytest.mark.parametrize(
@@ -849,11 +970,17 @@ def test_only_the_policies_for_the_pods_are_named() -> None:
             {"service": wishing("waiting")},
             f"MutatingAdmissionPolicy {INJECTION} gives new pods",
         ),
-        ({"second_scheduler": "kube-scheduler:v1.36.0"}, "it is v1.36.0, and the cluster v1.36.1"),
-        ({"second_scheduler": "a:5000/scheduler:v1.35.7"}, "it is v1.35.7"),
         (
-            {"version": "v1.37.2", "second_scheduler": "kube-scheduler:v1.36.3"},
-            "it is v1.36.3, and the cluster v1.37.2",
+            {"second_scheduler": scheduler("kube-scheduler:v1.36.0")},
+            "it asks the service; it is v1.36.0, and the cluster v1.36.1",
+        ),
+        (
+            {"second_scheduler": scheduler("a:5000/scheduler:v1.35.7")},
+            "it asks the service; it is v1.35.7",
+        ),
+        (
+            {"version": "v1.37.2", "second_scheduler": scheduler("kube-scheduler:v1.36.3")},
+            "it asks the service; it is v1.36.3, and the cluster v1.37.2",
         ),
         ({"second_scheduler": None}, "none is installed"),
     ],
@@ -867,7 +994,7 @@ def test_how_pods_come_to_the_extender_is_said(changes: dict[str, Any], text: st
 
 @pytest.mark.parametrize("image", ["scheduler@sha256:00", "scheduler", "scheduler:latest"])
 def test_a_version_that_is_not_said_is_unknown(image: str) -> None:
-    found = findings(facts(second_scheduler=image))
+    found = findings(facts(second_scheduler=scheduler(image)))
 
     [only] = [each for each in found if each.severity is not Severity.OK]
     assert only.severity is Severity.UNKNOWN

@@ -510,6 +510,9 @@ def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
             {
                 ("networkpolicies", "list"),
                 ("deployments", "get"),
+                ("configmaps", "get"),
+                ("csidrivers", "list"),
+                ("csistoragecapacities", "list"),
                 ("mutatingadmissionpolicies", "get"),
                 ("mutatingadmissionpolicybindings", "get"),
                 ("mutatingwebhookconfigurations", "get"),

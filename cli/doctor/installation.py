@@ -1,0 +1,85 @@
+"""Findings on whether the service is installed at all, and on what is left where it is not."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from app.config import NAME, RESOURCE
+from cli.doctor.facts import AskingPod, Facts, LeftOver, Unread
+from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.rights import SECOND_SCHEDULER, injection_of
+from cli.doctor.seen import fine, unread
+from cli.doctor.settings import release_here
+from planner.naming import first_of
+
+_SHOWN = 20
+"""Most pods that are named in one text."""
+
+
+def installation(facts: Facts) -> Iterator[Finding]:
+    """Say by what it is installed."""
+    namespace, release = facts.settings.namespace, release_here(facts)
+    by = "not by Helm" if release is None else f"by {release}"
+    if isinstance(facts.service, Unread):
+        by = "by what, is not known"
+    yield fine(Check.INSTALLATION, f"in {namespace}, {by}")
+
+
+def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
+    """Say that it is not installed, where it is instead, and what is left of it."""
+    namespace = facts.settings.namespace
+    if isinstance(left.asking, Unread):
+        yield unread(Check.INSTALLATION, left.asking)
+    asking = [] if isinstance(left.asking, Unread) else left.asking
+    texts = [f"not installed here: nothing of the extender is in namespace {namespace}"]
+    remedies = []
+    if left.elsewhere:
+        texts.append(f"Deployment {NAME} is in {', '.join(left.elsewhere)}")
+        remedies.append(f"set EXTENDER_NAMESPACE={left.elsewhere[0]} to look there")
+    else:
+        remedies.append("install it (docs/install.md)")
+    injecting, command = _injecting(facts)
+    if injecting:
+        texts.append(f"{injecting} still gives new pods {RESOURCE}")
+        remedies.append(command)
+    if left.leases:
+        texts.append(f"left over: {', '.join(f'Lease {each}' for each in left.leases)}")
+        remedies.append(f"kubectl --namespace {namespace} delete lease {' '.join(left.leases)}")
+    if asking:
+        names = first_of([f"{each.namespace}/{each.name}" for each in asking], _SHOWN)
+        texts.append(
+            f"{len(asking)} pods without a node still ask ({RESOURCE}, or schedulerName "
+            f"{SECOND_SCHEDULER}): {names}"
+        )
+        remedies += _mending(asking)
+    yield Problem.NOT_INSTALLED.found("; ".join(texts), "; ".join(remedies))
+
+
+def _injecting(facts: Facts) -> tuple[str, str]:
+    """Return what injects all the same, and the command that ends it; nothing if nothing does."""
+    seen, name = facts.injection, injection_of(facts.settings.namespace)
+    if isinstance(seen, Unread):
+        return "", ""
+    if seen.has_policy and seen.has_binding:
+        return (
+            f"MutatingAdmissionPolicy {name}",
+            f"kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies {name}",
+        )
+    if seen.has_webhook and seen.is_trusted:
+        return (
+            f"MutatingWebhookConfiguration {name}",
+            f"kubectl delete mutatingwebhookconfigurations {name}",
+        )
+    return "", ""
+
+
+def _mending(asking: Sequence[AskingPod]) -> Iterator[str]:
+    """Say how these pods get a node: made again by their controllers, or from another manifest."""
+    made_again = defaultdict[str, list[str]](list)
+    for each in asking[:_SHOWN]:
+        if each.is_made_again:
+            made_again[each.namespace].append(each.name)
+    for namespace, names in made_again.items():
+        yield f"kubectl --namespace {namespace} delete pod {' '.join(names)} (made again at once)"
+    bare = [f"{each.namespace}/{each.name}" for each in asking if not each.is_made_again]
+    if bare:
+        yield f"make {first_of(bare, _SHOWN)} again from a manifest that does not ask"
