@@ -9,6 +9,7 @@ import typer
 
 from app.errors import InputError
 from app.settings import Settings
+from cli.explaining.answering import Answering, read_answering
 from cli.explaining.explainer import Explainer
 from cli.explaining.lines import Form, lines
 from cli.explaining.pending import pending_lines, pending_pods
@@ -93,9 +94,9 @@ def filter_pod(given: _Options) -> None:
     and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
     be used.
 
-    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none, or
-    kube-scheduler refuses it, 2 the input cannot be used, 3 a pod, or a claim of it, cannot be
-    judged.
+    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none,
+    kube-scheduler refuses it, or nobody is there to answer about it or to schedule it, 2 the input
+    cannot be used, 3 a pod, or a claim of it, cannot be judged.
     """
     settings = load_settings()
     name = _only_one(given.wanted, given.pod)
@@ -107,7 +108,10 @@ def filter_pod(given: _Options) -> None:
     if name is not None and kind not in VOLUMES:
         pod = find_pod(name, namespace, cluster)  # the cluster gets its claims
     origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
-    explainer = Explainer(cluster, settings, utc, origin)
+    answering = Answering()
+    if given.cluster_file is None and kind not in VOLUMES:
+        answering = read_answering(settings, given.kubeconfig, given.context)
+    explainer = Explainer(cluster, settings, utc, origin, answering)
     if kind in VOLUMES:
         status = _show_volume(explain_volume(kind, plain, namespace, explainer, candidates), given)
     elif pod is None:

@@ -31,6 +31,7 @@ class LeaseSeen(msgspec.Struct, frozen=True, kw_only=True):
     """The identity that holds it, if anybody does."""
     created: str | None = None
     annotations: Mapping[str, str] = {}
+    renewed: datetime | None = None
     is_renewed: bool = True
     """Whether it was written again while it was watched."""
     watched_seconds: float = 0.0

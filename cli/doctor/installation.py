@@ -17,10 +17,11 @@ _SHOWN = 20
 
 def installation(facts: Facts) -> Iterator[Finding]:
     """Say by what it is installed."""
+    if isinstance(facts.service, Unread):
+        yield unread(Check.INSTALLATION, facts.service)
+        return
     namespace, release = facts.settings.namespace, release_here(facts)
     by = "not by Helm" if release is None else f"by {release}"
-    if isinstance(facts.service, Unread):
-        by = "by what, is not known"
     yield fine(Check.INSTALLATION, f"in {namespace}, {by}")
 
 

@@ -199,14 +199,21 @@ class Lease(KubeStruct, frozen=True):
         """What every renewal changes."""
         return self.holder, self.spec.renew_time
 
-    def seen(self, *, is_renewed: bool, watched_seconds: float) -> LeaseSeen:
+    def seen(self, *, is_renewed: bool = True, watched_seconds: float = 0.0) -> LeaseSeen:
         return LeaseSeen(
             holder=self.holder,
+            renewed=self._renewed(),
             created=self.metadata.creation_timestamp,
             annotations=self.metadata.annotations or {},
             is_renewed=is_renewed,
             watched_seconds=watched_seconds,
         )
+
+    def _renewed(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.spec.renew_time or "")
+        except ValueError:
+            return None
 
 
 class UserInfo(KubeStruct, frozen=True):

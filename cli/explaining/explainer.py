@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.settings import Settings
+from cli.explaining.answering import Answering
 from cli.explaining.claims import claim_names, claim_reports
 from cli.explaining.exclusions import exclusions
 from cli.explaining.notes import (
     Note,
+    answering_notes,
     ask_notes,
     claim_notes,
     hold_notes,
@@ -22,6 +24,7 @@ from cli.kube.pods import Pod
 from cli.kube.view import build_view
 from cli.missing import unresolvable
 from cli.report import Report, make_report
+from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import (
     Answer,
     Extender,
@@ -39,6 +42,8 @@ from longhorn import Moment, Node, NodeName
 from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
+_NOBODY_MISSING = Answering()
+
 
 class Explainer:
     """Decides about pods as the extender would, and explains the answers.
@@ -48,6 +53,7 @@ class Explainer:
         settings: Of the process.
         utc: The date and time, None if it is not known, as for files.
         origin: The files that the cluster comes from, None if it is live.
+        answering: Who is missing that would answer about pods, or schedule them.
 
     Attributes:
         cluster: As above.
@@ -57,9 +63,15 @@ class Explainer:
     """
 
     def __init__(
-        self, cluster: ClusterObjects, settings: Settings, utc: Moment | None, origin: str | None
+        self,
+        cluster: ClusterObjects,
+        settings: Settings,
+        utc: Moment | None,
+        origin: str | None,
+        answering: Answering = _NOBODY_MISSING,
     ) -> None:
         self.cluster, self._settings, self.utc, self._origin = cluster, settings, utc, origin
+        self._answering = answering
         self.view = build_view(cluster)
         self.extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         ledger = self.extender.ledger
@@ -99,8 +111,10 @@ class Explainer:
         )
         judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
         claims = claim_reports(asked, view, self._say)
+        schedulers = [*filter(None, [self._settings.webhook_scheduler_name])]
         notes = [
-            *pod_notes(pod, filter(None, [self._settings.webhook_scheduler_name])),
+            *answering_notes(pod, self._answering, [SCHEDULER_NAME, *schedulers]),
+            *pod_notes(pod, schedulers),
             *ask_notes(pod, claims),
             *claim_notes(asked, view),
         ]
@@ -123,7 +137,7 @@ class Explainer:
             notes=[
                 *notes,
                 *volume_notes(claims, names),
-                *tracking_notes(asked, view, result.accepted),
+                *tracking_notes(asked, self.cluster, view, result.accepted),
                 *(() if result.rejected else unjudged_notes(claims)),
                 *self._hold_notes(asked, result),
                 *spread_notes(whole, names),

@@ -6,16 +6,19 @@ import msgspec
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
+from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
 from cli.explaining.remedies import NOTES
+from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
+from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import ClusterView, Hindrance, PodRef, Spread, class_of
 from extender.demand.injection import DEFAULT_SCHEDULERS
 from extender.demand.requests import LONGHORN_DRIVERS
 from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
 from planner.naming import first_of
-from planner.records import Wishes
+from planner.records import KubernetesNode, Wishes
 
 _MOST_NAMES = 5
 
@@ -97,36 +100,75 @@ def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
             )
 
 
-def tracking_notes(pod: PodRef, view: ClusterView, accepted: Iterable[NodeName]) -> Iterator[Note]:
-    """Name accepted nodes that kube-scheduler leaves out by what Longhorn tells it of their disks.
+def tracking_notes(
+    pod: PodRef, cluster: ClusterObjects, view: ClusterView, accepted: Iterable[NodeName]
+) -> Iterator[Note]:
+    """Name accepted nodes that kube-scheduler leaves out by what it is told of room for volumes.
 
-    It looks at objects that are renewed once a minute; here they are as they would be now.
+    It looks at CSIStorageCapacities, which are renewed once a minute. Where they are not known,
+    they are taken to be as Longhorn's setting and its disks would have them now.
 
     Args:
         pod: The pod.
+        cluster: What Kubernetes was told, if that is known.
         view: The cluster.
         accepted: The nodes where the pod's volumes fit.
     """
-    if view.setting_values.get(CAPACITY_TRACKING) != "true":
-        return
+    drivers, told = cluster.of(CsiDriver), [*cluster.of(StorageCapacity).values()]
+    tracked = {name for name, each in drivers.items() if each.is_tracked}
+    is_on = tracked & LONGHORN_DRIVERS if drivers and told else _is_set(view)
     names = [*accepted]
-    for key in pod.claims:
+    for key in pod.claims if is_on else ():
         claim = view.claims.get(key)
         if claim is None or claim.persistent_volume is not None:
             continue
         class_ = class_of(claim, view.storage_classes)
         if class_ is None or class_.provisioner not in LONGHORN_DRIVERS or class_.is_immediate:
             continue
-        nodes = (space.node for space in view.spaces.values())
-        told = told_bytes(nodes, class_.parameters, view.settings)
-        left_out = [name for name in names if told.get(name, 0) < claim.requested_bytes]
+        size_bytes = claim.requested_bytes
+        if told:
+            by, known = "CSIStorageCapacities say", cluster.of(KubernetesNode)
+            left_out = too_small(size_bytes, class_.name, names, known, told)
+        else:
+            by, nodes = "Longhorn tells it", (space.node for space in view.spaces.values())
+            largest = told_bytes(nodes, class_.parameters, view.settings)
+            left_out = [name for name in names if largest.get(name, 0) < size_bytes]
         if left_out:
             yield Note(
                 "capacity_tracking",
                 f"kube-scheduler leaves out {first_of(left_out, _MOST_NAMES)}: claim {key} is "
-                f"larger than what Longhorn tells it of the disks there",
+                f"larger than what {by} of the disks there",
                 refuses=len(left_out) == len(names),
             )
+
+
+def _is_set(view: ClusterView) -> bool:
+    return view.setting_values.get(CAPACITY_TRACKING) == "true"
+
+
+def answering_notes(pod: Pod, answering: Answering, schedulers: Iterable[str]) -> Iterator[Note]:
+    """Say that nobody is there who would schedule the pod, or answer about it.
+
+    Args:
+        pod: The pod; without wishes nothing is known of it.
+        answering: What is known of the service, and of the second scheduler.
+        schedulers: Names of the second scheduler.
+    """
+    if pod.wishes is None or pod.status.node is not None:
+        return
+    if answering.why_no_scheduler and pod.wishes.scheduler in schedulers:
+        yield Note(
+            "scheduler_absent",
+            f"schedulerName is {pod.wishes.scheduler}, and {answering.why_no_scheduler}",
+            refuses=True,
+        )
+    if answering.why_nobody_leads and RESOURCE in pod.wishes.resources:
+        yield Note(
+            "nobody_leads",
+            f"no instance of the extender leads, so kube-scheduler gets no answer about the pod: "
+            f"{answering.why_nobody_leads}",
+            refuses=True,
+        )
 
 
 def hold_notes(pods: Iterable[Pod]) -> Iterator[Note]:

@@ -5,8 +5,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cli.explaining.explainer import Explainer
+from cli.explaining.remedies import in_words
+from cli.explaining.report import NoteReport
 from cli.paragraphs import paragraph
 from longhorn import NodeName
+
+_OF_ALL = ("nobody_leads", "scheduler_absent")
+"""Notes that say the same of many pods."""
 
 
 class PendingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,17 +31,20 @@ class PendingPods(msgspec.Struct, frozen=True, kw_only=True):
     """What `filter -o json` prints without a pod."""
 
     pods: Sequence[PendingPod]
+    notes: Sequence[NoteReport] = ()
+    """What keeps all of them waiting, or some, whatever fits."""
 
 
 def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> PendingPods:
     """Decide about each pod that has no node, each by itself."""
-    found = []
+    found, notes = list[PendingPod](), dict[str, NoteReport]()
     for pod in explainer.pending():
         answer = explainer.explain(pod, candidates)
+        notes |= {each.text: each for each in answer.notes if each.code in _OF_ALL}
         found.append(
             PendingPod(pod=pod.key, fits=answer.fits, answer=answer.answer, error=answer.error)
         )
-    return PendingPods(pods=found)
+    return PendingPods(pods=found, notes=[*notes.values()])
 
 
 def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
@@ -46,7 +54,10 @@ def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
         return
     fits, count = sum(each.fits for each in found.pods), len(found.pods)
     waiting = "1 pod waits" if count == 1 else f"{count} pods wait"
-    yield f"{waiting} for a node; {fits} of them would fit, each alone"
+    yield f"{waiting} for a node; {fits} of them can get one, each alone"
+    for note in found.notes:
+        yield from paragraph("note: ", note.text, width, colour="yellow")
+        yield from paragraph("  -> ", in_words(note.action), width, colour="cyan")
     for each in sorted(found.pods, key=lambda pod: pod.fits):
         colour = "green" if each.fits else "red"
         yield from paragraph(f"{each.pod}: ", each.error or each.answer, width, colour=colour)

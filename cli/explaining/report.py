@@ -271,10 +271,16 @@ def _answer(found: Explanation, view: ClusterView) -> str:
         return "not judged: no node is known"
     count = f"{len(found.accepted)} of {total} nodes"
     if found.is_refused:
-        return f"kube-scheduler refuses the pod; {count} would fit{rest}"
+        return f"{_refusal(found)}; {count} would fit{rest}"
     if found.accepted and found.basis == Basis.NOTHING_LOCAL:
         return f"not judged: no volume must be on the pod's node; {count} will do{rest}"
     return f"{count} fit{_best(found)}{rest}" if found.accepted else f"{count}: {', '.join(parts)}"
+
+
+def _refusal(found: Explanation) -> str:
+    """Say why the pod gets no node whatever fits."""
+    shorts = (NOTES[each.code].short for each in found.notes if each.refuses)
+    return next(shorts, "") or "kube-scheduler refuses the pod"
 
 
 def best_first(found: Explanation) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from app.kube.mirror import Known
 from cli.kube.draining.kinds import DRAINED
-from cli.kube.resources import IN_FILES, PLANNED
+from cli.kube.resources import ASKED, PLANNED
 from longhorn import Node, NodeName, Unreadable
 from planner.records import KubernetesNode
 
@@ -15,7 +15,7 @@ Kept = TypeVar("Kept")
 _KEYS: Mapping[type, Callable[[Any], Any]] = {
     **{
         resource.record: resource.key_of
-        for resource in (*IN_FILES.values(), *PLANNED.values(), *DRAINED.values())
+        for resource in (*ASKED.values(), *PLANNED.values(), *DRAINED.values())
     },
     Unreadable: lambda record: (record.kind, record.name),
 }

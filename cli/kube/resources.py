@@ -9,7 +9,7 @@ from app.kube import resources
 from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, VOLUMES
 from app.kube.resource import AnyRecord, Kinds, Resource
 from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from cli.kube import placement, planned, said, workloads
+from cli.kube import placement, planned, said, storage_capacity, workloads
 from cli.kube.planned_pods import PlannedPod
 from cli.kube.pods import Pod
 from planner.records import Budget, KubernetesNode, Service
@@ -77,8 +77,25 @@ IN_FILES = _by_kind(
 )
 """What the service reads, with what commands explain besides. Not ConfigMaps: of many in a file,
 only ours has a meaning."""
-ASKED: Kinds = {**IN_FILES, **_by_kind(SAID_VOLUMES)}
-"""The same, with what volumes say of themselves."""
+CSI_DRIVERS = Resource(
+    group="storage.k8s.io",
+    plural="csidrivers",
+    kind="CSIDriver",
+    structure=storage_capacity.CsiDriverObject,
+    record=storage_capacity.CsiDriver,
+    record_of=storage_capacity.driver_record,
+)
+STORAGE_CAPACITIES = Resource(
+    group="storage.k8s.io",
+    plural="csistoragecapacities",
+    kind="CSIStorageCapacity",
+    structure=storage_capacity.StorageCapacityObject,
+    record=storage_capacity.StorageCapacity,
+    record_of=storage_capacity.capacity_record,
+    has_namespaces=True,
+)
+ASKED: Kinds = {**IN_FILES, **_by_kind(SAID_VOLUMES, CSI_DRIVERS, STORAGE_CAPACITIES)}
+"""The same, with what volumes say of themselves, and Kubernetes is told of room for new ones."""
 
 PLANNED_PODS = structs.replace(PODS, structure=PlannedPod, record_of=planned.planned_pod_record)
 PLANNED_NODES = structs.replace(

@@ -17,7 +17,17 @@ from app.kube.resources import CONFIG_MAPS, OPTED_OUT_NODES
 from app.kube.sources import sources
 from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.resources import ASKED, BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
+from cli.kube.resources import (
+    ASKED,
+    BUDGETS,
+    CSI_DRIVERS,
+    KUBERNETES_NODES,
+    PLANNED,
+    PODS,
+    SERVICES,
+    STORAGE_CAPACITIES,
+    WORKLOADS,
+)
 from longhorn import Node, Unreadable
 
 _PAGE_SECONDS = 60.0
@@ -33,11 +43,16 @@ class Scope(msgspec.Struct, frozen=True):
     The service's own rights do not cover these."""
 
 
+_NOT_TOLD = (
+    "which nodes kube-scheduler leaves out for want of storage is told by Longhorn's setting"
+)
 EXPLAINING = Scope(
     ASKED,
     {
         PODS.name: "give the pod in a file",
         KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
+        CSI_DRIVERS.name: _NOT_TOLD,
+        STORAGE_CAPACITIES.name: _NOT_TOLD,
     },
 )
 PLANNING = Scope(

@@ -82,6 +82,8 @@ RESOURCES = (
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False),
     Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
     Resource(
         "coordination.k8s.io",
         "v1",

@@ -52,11 +52,25 @@ async def lease(requests: Requests, settings: Settings) -> LeaseSeen | Unread | 
     return await reading(what, _watched(requests, settings))
 
 
+async def lease_now(requests: Requests, namespace: str) -> LeaseSeen | Unread | None:
+    """Read the Lease once."""
+
+    async def read() -> LeaseSeen | None:
+        found = await requests.find(_lease_path(namespace, NAME), objects.Lease)
+        return None if found is None else found.seen()
+
+    return await reading(f"get leases.coordination.k8s.io/{NAME} in {namespace}", read())
+
+
+def _lease_path(namespace: str, name: str) -> str:
+    return path_of("/apis/coordination.k8s.io/v1", "leases", namespace=namespace, name=name)
+
+
 async def leases(requests: Requests, namespace: str) -> Sequence[str]:
     """Return which of the Leases there are that an installation has, as far as can be seen."""
     found = []
     for name in (NAME, SECOND_SCHEDULER):
-        path = path_of("/apis/coordination.k8s.io/v1", "leases", namespace=namespace, name=name)
+        path = _lease_path(namespace, name)
         read = await reading(f"get leases/{name}", requests.find(path, objects.Lease))
         if isinstance(read, objects.Lease):
             found.append(name)
@@ -74,9 +88,7 @@ async def holder(
 
 
 async def _watched(requests: Requests, settings: Settings) -> LeaseSeen | None:
-    path = path_of(
-        "/apis/coordination.k8s.io/v1", "leases", namespace=settings.namespace, name=NAME
-    )
+    path = _lease_path(settings.namespace, NAME)
     loop = asyncio.get_running_loop()
     first = last = await requests.find(path, objects.Lease)
     began = loop.time()

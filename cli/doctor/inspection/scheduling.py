@@ -84,7 +84,7 @@ async def left_over(requests: Requests, leases: Sequence[str]) -> LeftOver:
     return LeftOver(
         leases=leases,
         asking=await reading("list pods in all namespaces", _asking(requests)),
-        elsewhere=await _elsewhere(requests),
+        elsewhere=await elsewhere(requests),
     )
 
 
@@ -95,7 +95,7 @@ async def _asking(requests: Requests) -> Sequence[AskingPod]:
     return sorted(filter(None, found), key=lambda each: (each.namespace, each.name))
 
 
-async def _elsewhere(requests: Requests) -> Sequence[str]:
+async def elsewhere(requests: Requests) -> Sequence[str]:
     """Return the namespaces with a Deployment of our name; none if they may not be listed."""
     query = [("fieldSelector", f"metadata.name={NAME}")]
     path = path_of("/apis/apps/v1", "deployments")

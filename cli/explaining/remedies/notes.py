@@ -40,6 +40,20 @@ NOTES: Mapping[str, Remedy] = {
         "Configure that scheduler (`scheduler-config`), or leave `schedulerName` out.",
         "`schedulerName` names a scheduler that is not known to ask the extender.",
     ),
+    "nobody_leads": Remedy(
+        "no instance of the extender leads",
+        "Ask `doctor`, which says why, and by which command it is changed; `EXTENDER_NAMESPACE` "
+        "says where the extender is, if not in `longhorn-scheduler`.",
+        "kube-scheduler gets no answer about the pod, and its event ends in `connection refused`. "
+        "What would fit is judged all the same.",
+    ),
+    "scheduler_absent": Remedy(
+        "the pod's scheduler does not run",
+        "Install it, or see why its pods are not ready (`doctor`); if it is gone for good, delete "
+        "the pod, and its controller makes one for the cluster's scheduler.",
+        "`schedulerName` names the second scheduler, and it is not there: nobody looks at the pod, "
+        "so that it has no event at all.",
+    ),
     "capacity_tracking": Remedy(
         "",
         "Turn the setting off: the extender looks at each disk itself. Or give the class "

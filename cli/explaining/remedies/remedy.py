@@ -13,7 +13,8 @@ class Remedy(msgspec.Struct, frozen=True):
     """What is to be told of one reason, beside its text in the case at hand."""
 
     short: str
-    """After a number of nodes: "3 without room on one disk". Empty for what is not about nodes."""
+    """After a number of nodes: "3 without room on one disk". Of a note, what keeps the pod waiting
+    whatever fits. Empty for what is neither."""
     action: str
     meaning: str = ""
     """Empty if the text in the case at hand says all of it."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.config import RESOURCE
+from app.config import NAME, OWN_NAMESPACE, RESOURCE
 from cli.doctor.problems import Check
 from tests.builders import (
     GIB,
@@ -15,7 +15,8 @@ from tests.builders import (
     runner_documents,
     setting_documents,
 )
-from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault
+from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, Object
+from tests.fakes.installed import config_map, service
 from tests.unit.cli.live import kubeconfig, put
 from tests.unit.cli.plans import Run, write
 from tests.unit.cli.situations import bound_claim, pod
@@ -37,9 +38,24 @@ FILTER = ("filter", "--pod", "default/web")
 
 @pytest.fixture
 def full(server: FakeApiServer) -> FakeApiServer:
-    """The server with these objects."""
+    """The server with these objects, and a leader that answers."""
     put(server, DOCUMENTS)
+    server.put(lease())
     return server
+
+
+def lease(**spec: object) -> Object:
+    """Build the Lease of the leader."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": NAME, "namespace": OWN_NAMESPACE},
+        "spec": {
+            "holderIdentity": "extender-0",
+            "renewTime": "2999-01-01T00:00:00.000000Z",
+            **spec,
+        },
+    }
 
 
 @pytest.mark.usefixtures("full")
@@ -108,6 +124,116 @@ def test_holds_that_only_the_leader_knows_are_told_of_if_they_could_change_the_a
 
     assert found == status
     assert ("room that the leader may hold for default/other is not" in out) is (status == 0)
+
+
+def asking(**spec: object) -> Object:
+    """Build the pod with the resource."""
+    return pod(spec={"schedulerName": "longhorn-scheduler", **spec})
+
+
+def in_deployment(name: str, namespace: str = OWN_NAMESPACE) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+
+
+def ready(name: str, app: str) -> Object:
+    metadata = {"name": name, "namespace": OWN_NAMESPACE, "labels": {"app": app}}
+    conditions = [{"type": "Ready", "status": "True"}]
+    spec = {"nodeName": "roomy"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"conditions": conditions},
+    }
+
+
+RUNNING = [in_deployment("longhorn-scheduler"), ready("s-0", "longhorn-scheduler")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer", "note"),
+    [
+        (RUNNING, "1 of 2 nodes fit: roomy", ""),
+        (
+            [*RUNNING, config_map(scheduler_extender_enabled="false")],
+            "no instance of the extender leads; 1 of 2 nodes would fit",
+            "scheduler-extender-enabled is false in the ConfigMap longhorn-scheduler-extender",
+        ),
+        (
+            [*RUNNING, lease(holderIdentity="")],
+            "no instance of the extender leads; 1 of 2 nodes would fit",
+            "nobody holds Lease longhorn-scheduler-extender in longhorn-scheduler",
+        ),
+        (
+            [*RUNNING, lease(renewTime="2020-01-01T00:00:00.000000Z")],
+            "no instance of the extender leads; 1 of 2 nodes would fit",
+            "was last renewed at 2020-01-01 00:00:00 UTC",
+        ),
+        (
+            [],
+            "the pod's scheduler does not run; 1 of 2 nodes would fit",
+            "there is no Deployment longhorn-scheduler in longhorn-scheduler",
+        ),
+        (
+            RUNNING[:1],
+            "the pod's scheduler does not run; 1 of 2 nodes would fit",
+            "no pod of Deployment longhorn-scheduler in longhorn-scheduler is ready",
+        ),
+    ],
+)
+def test_who_is_not_there_is_said_beside_what_would_fit(
+    full: FakeApiServer, config: str, called: Run, changes: list[Object], answer: str, note: str
+) -> None:
+    full.delete("pods", "web", "default")
+    for each in (asking(), *changes):
+        full.put(each)
+
+    status, shown, _ = called(*FILTER, "-o", "json", "--kubeconfig", config)
+
+    found = json.loads(shown)
+    assert found["answer"].startswith(answer)
+    assert status == (1 if note else 0)
+    assert [note in each["text"] for each in found["notes"] if each["refuses"]] == [True] * status
+
+
+def test_of_all_pods_that_wait_it_is_said_once(
+    full: FakeApiServer, config: str, called: Run
+) -> None:
+    full.delete("pods", "web", "default")
+    for name in ("one", "two"):
+        full.put(pod(name, claims=["web"]))
+    full.put(lease(holderIdentity=""))
+
+    status, shown, _ = called("filter", "--kubeconfig", config)
+
+    assert status == 1
+    assert shown.count("note: no instance of the extender leads") == 1
+    assert shown.startswith("2 pods wait for a node; 0 of them can get one, each alone\n")
+
+
+def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missing(
+    full: FakeApiServer, config: str, called: Run
+) -> None:
+    full.delete("pods", "web", "default")
+    full.put(asking())
+    full.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
+    full.put(in_deployment(NAME, "elsewhere"))
+
+    status, _, _ = called(*FILTER, "--kubeconfig", config)
+
+    assert status == 0
+
+
+def test_a_pod_without_the_resource_needs_nobody_of_ours(
+    full: FakeApiServer, config: str, called: Run
+) -> None:
+    full.put(lease(holderIdentity=""))
+
+    status, _, _ = called(*FILTER, "--kubeconfig", config)
+
+    assert status == 0
 
 
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])
@@ -201,7 +327,7 @@ def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
 
     report = json.loads(out)
     assert (status, err) == (0, "")
-    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 20}
+    assert report["counts"] == {"ok": 1, "warning": 0, "error": 0, "unknown": 21}
     texts = {each["text"] for each in report["findings"] if each["severity"] == "unknown"}
     assert "not allowed to list pods in longhorn-scheduler" in texts
     assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts
@@ -217,9 +343,23 @@ def test_no_kubeconfig_at_all_is_an_error_of_one_line(
     refused(called(*FILTER), "there is no kubeconfig ~/.kube/config; give one with ")
 
 
-def test_a_cluster_without_anything_is_an_error_and_a_table(
+def test_a_cluster_without_anything_is_one_error(
     server: FakeApiServer, config: str, called: Run
 ) -> None:
+    server.put(core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"}))
+
+    status, out, err = called("doctor", "--kubeconfig", config)
+
+    assert (status, err) == (1, "")
+    assert out.splitlines()[0] == "1 ok, 1 error"
+    assert "not installed here" in out
+    assert "default/waits" in out
+
+
+def test_a_service_without_anything_else_is_an_error_and_a_table(
+    server: FakeApiServer, config: str, called: Run
+) -> None:
+    server.put(service())
     server.remove_resource("longhorn.io", "volumes")
     server.add_resource(DISK_SCHEDULES)
 
@@ -231,7 +371,7 @@ def test_a_cluster_without_anything_is_an_error_and_a_table(
     assert {line.split()[1] for line in lines[1:] if not line.startswith(" ")} == {*Check}
     assert max(len(line) for line in lines) <= 98
     assert "the API server does not know volumes.longhorn.io" in out
-    assert lines[0] == "7 ok, 2 warning, 6 error, 2 unknown"
+    assert lines[0] == "7 ok, 2 warning, 7 error, 2 unknown"
 
 
 @pytest.mark.parametrize(

@@ -804,7 +804,7 @@ READ: Mapping[str, Sequence[Check]] = {
     "network_policies": [Check.ACCESS],
     "lease": [Check.LEASE, Check.REQUESTS],
     "holder": [Check.ENDPOINTS],
-    "service": [Check.SERVICE, Check.ENDPOINTS],
+    "service": [Check.INSTALLATION, Check.SERVICE, Check.ENDPOINTS],
     "slices": [Check.ENDPOINTS],
     "classes": [Check.STORAGE_CLASSES],
 }

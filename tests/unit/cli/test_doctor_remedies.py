@@ -102,7 +102,7 @@ def test_the_release_is_said_where_nothing_is_wrong() -> None:
 
     assert by_helm.text == f"in {NAMESPACE}, by Helm's release ours in {NAMESPACE}"
     assert by_hand.text == f"in {NAMESPACE}, not by Helm"
-    assert (unknown.check, unknown.severity) == (Check.INSTALLATION, Severity.OK)
+    assert (unknown.check, unknown.severity) == (Check.INSTALLATION, Severity.UNKNOWN)
 
 
 def test_a_pod_that_helm_made_for_this_configuration_has_read_it() -> None:

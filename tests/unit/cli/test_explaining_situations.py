@@ -4,6 +4,7 @@ The output must name the cause, the object and the remedy.
 """
 
 import json
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.unit.cli.situations import (
     claim,
     has_all,
     host,
+    labels,
     pod,
     replica,
     schedule,
@@ -235,6 +237,80 @@ def test_capacity_tracking_leaves_out_a_node_that_only_uses_the_volume(
     text = "kube-scheduler leaves out node-1: claim default/web is larger than what Longhorn tells"
     assert status == 0
     assert has_all(shown, text) == ([text] if not node_1_is_left_out else [])
+
+
+def told(gib: int | None, *names: str, **fields: Any) -> dict[str, Any]:
+    """Build the CSIStorageCapacity of some nodes."""
+    topology = {"matchLabels": {"kubernetes.io/hostname": names[0]}} if names else None
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": f"csisc-{'-'.join(names)}", "namespace": "longhorn-system"},
+        "storageClassName": "fast",
+        "maximumVolumeSize": None if gib is None else f"{gib}Gi",
+        "nodeTopology": topology,
+        **fields,
+    }
+
+
+def csi_driver(*, tracks: bool = True) -> dict[str, Any]:
+    metadata = {"name": "driver.longhorn.io"}
+    spec = {"storageCapacity": tracks}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("driver", "capacities", "left_out"),
+    [
+        pytest.param(csi_driver(), [told(50, "node-1"), told(5, "node-2")], "node-2", id="small"),
+        pytest.param(
+            csi_driver(), [told(5, "node-1"), told(5, "node-2")], "node-1, node-2", id="both"
+        ),
+        pytest.param(csi_driver(), [told(50, "node-1")], "node-2", id="not-told"),
+        pytest.param(csi_driver(), [told(50, "node-1"), told(None, "node-2")], "node-2", id="null"),
+        pytest.param(
+            csi_driver(),
+            [told(50, "node-1"), told(50, "node-2", storageClassName="slow")],
+            "node-2",
+            id="another-class",
+        ),
+        pytest.param(
+            csi_driver(),
+            [told(50, "node-1"), told(None, "node-2", capacity="50Gi")],
+            "",
+            id="capacity-alone",
+        ),
+        pytest.param(
+            csi_driver(),
+            [told(50, "node-1"), told(50, "node-2"), told(90)],
+            "",
+            id="enough",
+        ),
+        pytest.param(csi_driver(tracks=False), [told(5, "node-1")], "", id="not-tracked"),
+        pytest.param(csi_driver(), [], "", id="none-known"),
+    ],
+)
+def test_what_kubernetes_is_told_of_room_leaves_nodes_out(
+    ask: Ask, driver: dict[str, Any], capacities: list[dict[str, Any]], left_out: str
+) -> None:
+    nodes = ("node-1", "node-2")
+
+    status, shown = ask(
+        *(host(name, metadata=labels(name)) for name in nodes),
+        *map(node_document, nodes),
+        *(driver, *capacities, pod(), claim(), storage_class()),
+    )
+
+    is_refused = left_out == "node-1, node-2"
+    assert status == (1 if is_refused else 0)
+    assert ("kube-scheduler refuses the pod; 2 of 2 nodes would fit" in shown) is is_refused
+    text = f"kube-scheduler leaves out {left_out}: claim default/web is larger than what"
+    assert (text in shown) is bool(left_out)
 
 
 def test_capacity_tracking_says_nothing_of_a_claim_that_is_bound(ask: Ask) -> None:
