@@ -9,6 +9,9 @@ from app.kube.objects import KubeStruct, Metadata, Text
 from cli.doctor.facts import ConfigMapSeen
 from cli.doctor.releases import release_of
 
+_PEOPLE = "kubectl"
+"""Field managers of people begin with it."""
+
 
 class ManagedFields(KubeStruct, frozen=True):
     manager: Text = None
@@ -33,8 +36,11 @@ class ConfigMap(KubeStruct, frozen=True):
             data=self.data or {},
             release=release_of(self.metadata.annotations),
             changed=max((each.time for each in written if each.time is not None), default=None),
-            managers=frozenset(
-                each.manager for each in written if each.manager and "f:data" in (each.fields or ())
+            by_people=frozenset(
+                key.removeprefix("f:")
+                for each in written
+                if (each.manager or "").startswith(_PEOPLE)
+                for key in (each.fields or {}).get("f:data") or ()
             ),
         )
 

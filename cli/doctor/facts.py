@@ -11,6 +11,7 @@ from app.settings import Settings
 from cli.doctor.policies import NetworkPolicy
 from cli.doctor.releases import Release
 from cli.doctor.rights import Right
+from cli.kube.asking import WaitingPod
 from extender import StorageClass
 from leader import Body
 
@@ -67,8 +68,8 @@ class ConfigMapSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Whose it is, if it is Helm's."""
     changed: datetime | None = None
     """When anything was last written into it."""
-    managers: frozenset[str] = frozenset()
-    """Who has written its data, as the API server calls them."""
+    by_people: frozenset[str] = frozenset()
+    """The keys that were written with kubectl last: Helm owns them no longer."""
 
 
 class SchedulerSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,20 +82,11 @@ class SchedulerSeen(msgspec.Struct, frozen=True, kw_only=True):
     pods: Sequence[InstanceSeen] | Unread = ()
 
 
-class AskingPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod without a node that no scheduler but ours would give one."""
-
-    namespace: str
-    name: str
-    is_made_again: bool = False
-    """Whether a controller makes another one once it is deleted."""
-
-
 class LeftOver(msgspec.Struct, frozen=True, kw_only=True):
     """What there is where nothing of the service is installed."""
 
     leases: Sequence[str] = ()
-    asking: Sequence[AskingPod] | Unread = ()
+    asking: Sequence[WaitingPod] | Unread = ()
     elsewhere: Sequence[str] = ()
     """Namespaces with a Deployment of its name, as far as it may be looked for."""
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.config import RESOURCE
+from app.config import NAME, RESOURCE
+from app.instance.live_settings import INJECT, LiveSettings, read_live_settings
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.leading import last_call
 from cli.doctor.problems import Check, Finding, Problem
@@ -23,6 +24,11 @@ def injection(facts: Facts) -> Iterator[Finding]:
     elif seen.has_policy and not seen.has_binding:
         yield Problem.INJECTION_WITHOUT_EFFECT.found(
             f"MutatingAdmissionPolicy {name} has no binding, so no pod gets {RESOURCE}"
+        )
+    elif (seen.has_policy or seen.has_webhook) and not _has_begun(facts):
+        yield Problem.INJECTION_OFF.found(
+            f"injection is installed and off: {INJECT} in ConfigMap {NAME} is not true, so no new "
+            f"pod gets {RESOURCE}"
         )
     elif seen.has_policy:
         yield fine(Check.INJECTION, f"MutatingAdmissionPolicy {name} gives new pods {RESOURCE}")
@@ -45,6 +51,14 @@ def injection(facts: Facts) -> Iterator[Finding]:
             f"nothing gives new pods with claims {RESOURCE}, so kube-scheduler does not ask about "
             "them"
         )
+
+
+def _has_begun(facts: Facts) -> bool:
+    """Whether the ConfigMap says that pods are injected; nobody can say so if it cannot be read."""
+    if isinstance(facts.config_map, Unread):
+        return True
+    data = {} if facts.config_map is None else facts.config_map.data
+    return read_live_settings(data, LiveSettings())[0].inject
 
 
 def _wish(service: Body | Unread) -> str:

@@ -1,14 +1,14 @@
 """Findings on whether the service is installed at all, and on what is left where it is not."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from app.config import NAME, RESOURCE
-from cli.doctor.facts import AskingPod, Facts, LeftOver, Unread
+from cli.doctor.facts import Facts, LeftOver, Unread
 from cli.doctor.problems import Check, Finding, Problem
 from cli.doctor.rights import SECOND_SCHEDULER, injection_of
 from cli.doctor.seen import fine, unread
 from cli.doctor.settings import release_here
+from cli.kube.asking import mending
 from planner.naming import first_of
 
 _SHOWN = 20
@@ -46,12 +46,12 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
         texts.append(f"left over: {', '.join(f'Lease {each}' for each in left.leases)}")
         remedies.append(f"kubectl --namespace {namespace} delete lease {' '.join(left.leases)}")
     if asking:
-        names = first_of([f"{each.namespace}/{each.name}" for each in asking], _SHOWN)
+        names = first_of([each.key for each in asking], _SHOWN)
         texts.append(
             f"{len(asking)} pods without a node still ask ({RESOURCE}, or schedulerName "
             f"{SECOND_SCHEDULER}): {names}"
         )
-        remedies += _mending(asking)
+        remedies += mending(asking)
     yield Problem.NOT_INSTALLED.found("; ".join(texts), "; ".join(remedies))
 
 
@@ -71,16 +71,3 @@ def _injecting(facts: Facts) -> tuple[str, str]:
             f"kubectl delete mutatingwebhookconfigurations {name}",
         )
     return "", ""
-
-
-def _mending(asking: Sequence[AskingPod]) -> Iterator[str]:
-    """Say how these pods get a node: made again by their controllers, or from another manifest."""
-    made_again = defaultdict[str, list[str]](list)
-    for each in asking[:_SHOWN]:
-        if each.is_made_again:
-            made_again[each.namespace].append(each.name)
-    for namespace, names in made_again.items():
-        yield f"kubectl --namespace {namespace} delete pod {' '.join(names)} (made again at once)"
-    bare = [f"{each.namespace}/{each.name}" for each in asking if not each.is_made_again]
-    if bare:
-        yield f"make {first_of(bare, _SHOWN)} again from a manifest that does not ask"

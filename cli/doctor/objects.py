@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from app.config import PREFIX, RESOURCE
+from app.config import PREFIX
 from app.kube import objects as kube
 from app.kube.objects import KubeStruct, Metadata, PodCondition, StorageClass, Text
 from cli.doctor.coming import is_watched
 from cli.doctor.facts import (
-    AskingPod,
     AutoscalerSeen,
     InstanceSeen,
     LeaseSeen,
@@ -97,14 +96,8 @@ class Variable(KubeStruct, frozen=True):
     value: Text = None
 
 
-class Resources(KubeStruct, frozen=True):
-    limits: dict[str, Any] | None = None
-    requests: dict[str, Any] | None = None
-
-
 class Container(KubeStruct, frozen=True):
     image: Text = None
-    resources: Resources | None = None
     env: list[Variable] | None = None
     command: list[str] | None = None
     args: list[str] | None = None
@@ -120,8 +113,6 @@ class PodVolume(KubeStruct, frozen=True):
 
 class PodSpec(KubeStruct, frozen=True):
     containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
-    scheduler_name: Text = None
     volumes: list[PodVolume] | None = None
 
 
@@ -155,14 +146,9 @@ class Deployments(KubeStruct, frozen=True):
     items: list[Deployment] | None = None
 
 
-class OwnerReference(KubeStruct, frozen=True):
-    controller: bool | None = None
-
-
 class PodMetadata(Metadata, frozen=True, rename="camel"):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[OwnerReference] | None = None
 
 
 class Pod(KubeStruct, frozen=True):
@@ -256,25 +242,6 @@ def instance_seen(pod: Pod) -> InstanceSeen:
             if variable.name.startswith(PREFIX) and variable.value is not None
         },
     )
-
-
-def asking_pod(pod: Pod, scheduler: str) -> AskingPod | None:
-    """Return a pod that only the extender's scheduler would give a node; None if others would."""
-    spec = pod.spec or PodSpec()
-    resources = (each.resources or Resources() for each in _containers(spec))
-    asks = any(RESOURCE in (*(each.limits or ()), *(each.requests or ())) for each in resources)
-    if is_over(pod) or not (asks or spec.scheduler_name == scheduler):
-        return None
-    owners = pod.metadata.owner_references or ()
-    return AskingPod(
-        namespace=pod.metadata.namespace or "",
-        name=pod.metadata.name,
-        is_made_again=any(each.controller for each in owners),
-    )
-
-
-def _containers(spec: PodSpec) -> list[Container]:
-    return [*(spec.containers or ()), *(spec.init_containers or ())]
 
 
 def volume_seen(volume: Volume) -> VolumeSeen:

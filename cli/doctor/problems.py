@@ -298,6 +298,13 @@ class Problem(Enum):
         Severity.ERROR,
         "restart it: kube-scheduler reads its configuration once",
     )
+    INJECTION_OFF = (
+        Check.INJECTION,
+        Severity.ERROR,
+        "see why no pod gets a node through the extender (docs/install.md#if-it-fails), then "
+        "upgrade the release, which begins injection; if somebody has turned it off, set "
+        "scheduler-extender-inject to true (docs/injection.md)",
+    )
     SCHEDULER_OF_OTHER_VERSION = (
         Check.SCHEDULER,
         Severity.WARNING,

@@ -11,7 +11,6 @@ import msgspec
 
 _NAME, _NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 """Annotations that Helm gives each object of a release."""
-FORCED = "--force-conflicts (of Helm 4; Helm 3 does not know it: leave it out)"
 
 
 class Release(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ from app.serving.wire import Verb
 from app.settings import Settings, load
 from cli.doctor.facts import ConfigMapSeen, Facts, InstanceSeen, SchedulerSeen, Unread
 from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.releases import FORCED
 from cli.doctor.rights import SECOND_SCHEDULER
 from cli.doctor.seen import fine, unknown, unread
 from cli.doctor.settings import settings_in_force
@@ -22,8 +21,6 @@ from cli.scheduler_config.owners import manages, split
 _FILE = "config.yaml"
 _VERBS = {"filterVerb": Verb.FILTER, "prioritizeVerb": Verb.PRIORITIZE, "preemptVerb": Verb.PREEMPT}
 _PORTS = {"http": 80, "https": 443}
-_PEOPLE = "kubectl"
-"""Field managers of people begin with it."""
 
 
 def second_scheduler(facts: Facts) -> Iterator[Finding]:
@@ -69,11 +66,12 @@ def _configured(seen: SchedulerSeen, facts: Facts) -> Iterator[Finding]:
         yield Problem.EMERGENCY_ON.found(
             f"the entry of the extender in {where} has no filterVerb: pods get nodes without being "
             "asked about, whether their volumes fit or not",
-            _ask_again(config, restart),
+            _ask_again(config, namespace, restart),
         )
     for difference in _differences(entry, facts):
         yield Problem.SCHEDULER_CALLS_WRONG.found(
-            f"the entry of the extender in {where} {difference}", _written_anew(config, restart)
+            f"the entry of the extender in {where} {difference}",
+            _written_anew(config, namespace, restart),
         )
     for pod in () if isinstance(seen.pods, Unread) else seen.pods:
         if _is_older(pod, config):
@@ -164,28 +162,36 @@ def _is_older(pod: InstanceSeen, config: ConfigMapSeen) -> bool:
     return pod.config_checksum != hashlib.sha256(text.encode()).hexdigest()
 
 
-def _ask_again(config: ConfigMapSeen, restart: str) -> str:
+def _ask_again(config: ConfigMapSeen, namespace: str, restart: str) -> str:
     """Say how an Emergency ends: by the way that it was begun."""
     until = "until then pods get nodes where their volumes may not fit"
-    by_hand = any(each.startswith(_PEOPLE) for each in config.managers)
     if config.release is None:
         return f"kubectl replace -f before.yaml, or {_APPLY}; then {restart}; {until}"
-    command = config.release.upgrade("secondaryScheduler.ask=true")
-    if not by_hand:
+    command = _upgrade(config, namespace, "secondaryScheduler.ask=true")
+    if _FILE not in config.by_people:
         return f"{command}; {until}"
     return (
         "as kubectl wrote it: kubectl apply --server-side --field-manager=helm --force-conflicts "
-        f"-f before.yaml; without that file: {command} {FORCED}; then {restart}; {until}"
+        f"-f before.yaml; then {restart}; without that file: {command}; {until}"
     )
 
 
 _APPLY = "apply the manifests again (docs/install.md#the-command)"
 
 
-def _written_anew(config: ConfigMapSeen, restart: str) -> str:
+def _written_anew(config: ConfigMapSeen, namespace: str, restart: str) -> str:
     if config.release is None:
         return f"{_APPLY}; then {restart}"
-    return f"{config.release.upgrade()} {FORCED}; then {restart}"
+    return f"{_upgrade(config, namespace)}; then {restart}"
+
+
+def _upgrade(config: ConfigMapSeen, namespace: str, *settings: str) -> str:
+    """Return the command that writes it anew; Helm 4 overwrites nothing of kubectl's."""
+    assert config.release is not None
+    command = config.release.upgrade(*settings)
+    if _FILE not in config.by_people:
+        return command
+    return f"kubectl --namespace {namespace} delete configmap {config.name}; then {command}"
 
 
 def _versions(image: str, cluster: str) -> Finding:

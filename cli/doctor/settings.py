@@ -135,8 +135,11 @@ def _live(facts: Facts) -> Iterator[Finding]:
 
 
 def _changed(setting: str, value: str, seen: ConfigMapSeen, namespace: str) -> str:
-    """Return the command that gives a live setting a value."""
-    if seen.release is not None:
+    """Return the command that gives a live setting a value: by the way that it was given one.
+
+    Helm writes those that its values have, and people change all others with kubectl.
+    """
+    if seen.release is not None and setting not in seen.by_people:
         return seen.release.upgrade(f"{_VALUES[setting]}={value}")
     patch = json.dumps({"data": {setting: value}}, separators=(",", ":"))
     return f"kubectl --namespace {namespace} patch configmap {seen.name} --type merge -p '{patch}'"

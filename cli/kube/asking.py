@@ -1,5 +1,6 @@
 """Pods that wait for a node and ask for the extender: nobody else finds them one."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -11,6 +12,7 @@ from app.kube.feed import Source
 from app.kube.resource import Resource
 from cli.kube.placement import Container
 from cli.kube.planned_pods import Owner, owner_of
+from planner.naming import first_of
 
 SCHEDULER = "longhorn-scheduler"
 """Of the second kube-scheduler: its Deployment, its Lease, and by default its schedulerName."""
@@ -37,10 +39,11 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str
     name: str
-    has_resource: bool
-    scheduler: str
+    has_resource: bool = False
+    scheduler: str = ""
     controller: str = ""
     """As KIND NAME, empty if no controller makes it again."""
+    is_ending: bool = False
 
     @property
     def key(self) -> str:
@@ -62,6 +65,7 @@ def waiting_pod(pod: AskingPod) -> WaitingPod:
         ),
         scheduler=pod.spec.scheduler_name or "",
         controller=" ".join(owner_of(pod.metadata.owner_references) or ()),
+        is_ending=pod.metadata.deletion_timestamp is not None,
     )
 
 
@@ -80,28 +84,37 @@ WAITING_PODS = Source(
 
 def asking(pods: Iterable[WaitingPod], scheduler: str) -> list[WaitingPod]:
     """Return those that ask for the extender or name the second scheduler, sorted."""
-    found = [pod for pod in pods if pod.has_resource or pod.scheduler == scheduler]
+    found = [
+        pod
+        for pod in pods
+        if not pod.is_ending and (pod.has_resource or pod.scheduler == scheduler)
+    ]
     return sorted(found, key=lambda pod: pod.key)
 
 
-def how_to_mend(pods: Sequence[WaitingPod], scheduler: str) -> Iterator[str]:
-    """Name pods that nobody places once the extender is gone, and the commands that help.
+def mending(pods: Sequence[WaitingPod]) -> Iterator[str]:
+    """Say how pods get a node that nobody gives them one: commands, or what is to be done.
 
-    Without a controller a pod must be made again by whoever made it: neither its resources nor its
-    schedulerName can be changed.
+    Neither a pod's resources nor its schedulerName can be changed. What a controller makes again
+    is without what injection had added.
     """
+    made_again = defaultdict[str, list[str]](list)
+    for pod in pods[:_MOST_NAMED]:
+        if pod.controller:
+            made_again[pod.namespace].append(pod.name)
+    for namespace, names in made_again.items():
+        yield f"kubectl --namespace {namespace} delete pod {' '.join(names)} (made again at once)"
+    if bare := [pod.key for pod in pods if not pod.controller]:
+        named = first_of(bare, _MOST_NAMED)
+        yield f"make {named} again from a manifest that does not ask"
+
+
+def how_to_mend(pods: Sequence[WaitingPod]) -> Iterator[str]:
+    """Name pods that nobody gives a node once the extender is gone, and what helps."""
     yield f"{len(pods)} waiting for a node that nobody gives them once the extender is gone:"
     for pod in pods[:_MOST_NAMED]:
         yield f"  {pod.key}" + (f" (of {pod.controller})" if pod.controller else "")
     if len(pods) > _MOST_NAMED:
         yield f"  and {len(pods) - _MOST_NAMED} more"
-    if any(pod.controller for pod in pods):
-        yield "Delete those of a controller, which makes them anew, without the extender:"
-        for namespace in sorted({pod.namespace for pod in pods if pod.controller}):
-            names = [pod.name for pod in pods if pod.controller and pod.namespace == namespace]
-            named = " ".join(names[:_MOST_NAMED])
-            yield f"  kubectl delete pods --namespace {namespace} {named}"
-    yield (
-        f"Create all others anew, by manifests without {RESOURCE} and without schedulerName "
-        f"{scheduler}: neither can be taken out of a pod."
-    )
+    for line in mending(pods):
+        yield f"-> {line}"

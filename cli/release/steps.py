@@ -90,7 +90,7 @@ class Installation:
         deadline = asyncio.get_running_loop().time() + _PLACED_SECONDS
         while pods := await self._waiting():
             if asyncio.get_running_loop().time() >= deadline:
-                for line in how_to_mend(pods, self._scheduler):
+                for line in how_to_mend(pods):
                     self._say(line)
                 return
             await asyncio.sleep(_LOOK_SECONDS)

@@ -79,8 +79,8 @@ _WHY_OF_SECONDARY = _WHY | {
         "Its own Lease. Otherwise only one of it and the cluster's own scheduler would run."
     ),
     "leaseDuration": (
-        "As short as the service's own: after the end of a scheduler that could not say so, another "
-        "one begins within 8 s, and not 15."
+        "As short as the service's own: after the end of a scheduler that could not say so, "
+        "another one begins within 8 s, and not 15."
     ),
     "urlPrefix": (
         "By name, since this kube-scheduler runs in the pods' network: no fixed address is needed. "

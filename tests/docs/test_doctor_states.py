@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from app.config import NAME
-from cli.doctor.facts import AskingPod, InjectionSeen, LeftOver
+from cli.doctor.facts import InjectionSeen, LeftOver
 from cli.doctor.findings import findings
 from cli.doctor.problems import Severity
 from cli.doctor.releases import Release
+from cli.kube.asking import WaitingPod
 from tests.docs.pages import DOCS, code_in, tables
 from tests.unit.cli.test_doctor_findings import (
     INSTANCES,
@@ -31,7 +32,7 @@ RELEASE = Release(NAME, NAMESPACE)
 NO_LEADER: Mapping[str, Any] = {"holder": None, "slices": []}
 STARTING = {**NO_LEADER, "lease": None}
 BY_HELM = configured(RELEASE, filterVerb=None)
-BY_KUBECTL = msgspec.structs.replace(BY_HELM, managers=frozenset({"helm", "kubectl-replace"}))
+BY_KUBECTL = msgspec.structs.replace(BY_HELM, by_people=frozenset({"config.yaml"}))
 
 
 def unready(trouble: str) -> dict[str, Any]:
@@ -60,13 +61,20 @@ STATES: Mapping[str, Mapping[str, Any]] = {
     "An Emergency is on, by kubectl": {"second_scheduler": scheduler(config=BY_KUBECTL)},
     "TLS is on, and the second scheduler's configuration could not be written": {
         "instances": OVER_TLS,
-        "second_scheduler": scheduler(config=configured(RELEASE)),
+        "second_scheduler": scheduler(
+            config=msgspec.structs.replace(
+                configured(RELEASE), by_people=frozenset({"config.yaml"})
+            )
+        ),
     },
     "That configuration was changed, and the second scheduler not restarted": {
         "second_scheduler": scheduler(
             config=msgspec.structs.replace(configured(), changed=NOW),
             pods=[instance(started=NOW.replace(hour=9))],
         )
+    },
+    "Injection has not begun, or somebody has turned it off": {
+        "config_map": live_settings(RELEASE, scheduler_extender_inject="false")
     },
     "Injection waits for kube-scheduler": {
         "injection": InjectionSeen(),
@@ -76,8 +84,8 @@ STATES: Mapping[str, Mapping[str, Any]] = {
         "left_over": LeftOver(
             leases=[NAME, "longhorn-scheduler"],
             asking=[
-                AskingPod(namespace="shop", name="solo"),
-                AskingPod(namespace="shop", name="web-0", is_made_again=True),
+                WaitingPod(namespace="shop", name="solo"),
+                WaitingPod(namespace="shop", name="web-0", controller="StatefulSet web"),
             ],
         )
     },

@@ -195,8 +195,8 @@ def test_what_could_not_work_is_refused_before_anything_is_made(
 ) -> None:
     upgrade(release)  # it has a second scheduler
 
+    kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
     with pytest.raises(AssertionError, match=why):
-        kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
         helm("install", NAME, str(CHART), kubeconfig, IMAGE, "--dry-run=server", *options)
 
 

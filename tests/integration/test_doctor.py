@@ -262,9 +262,8 @@ async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told() ->
         for name, node in (("waits", None), ("runs", "node-1")):
             metadata = {"name": name, "namespace": "shop"}
             spec = {"schedulerName": SCHEDULER, **({"nodeName": node} if node else {})}
-            cluster.server.put(
-                {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-            )
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+            cluster.server.put({**pod, "status": {"phase": "Pending"}})
 
         [_, found] = findings(await cluster.inspect())
 

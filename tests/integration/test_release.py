@@ -178,11 +178,19 @@ async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster: Clu
         "  default/bare",
         "  default/by-name",
         "  default/web-0 (of StatefulSet web)",
-        "Delete those of a controller, which makes them anew, without the extender:",
-        "  kubectl delete pods --namespace default web-0",
-        f"Create all others anew, by manifests without {RESOURCE} and without schedulerName "
-        "custom: neither can be taken out of a pod.",
+        "-> kubectl --namespace default delete pod web-0 (made again at once)",
+        "-> make default/bare, default/by-name again from a manifest that does not ask",
     ]
+
+
+async def test_pods_that_are_ending_are_waited_for_by_nobody(cluster: Cluster) -> None:
+    ending = pod("ending")
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    cluster.server.put(ending)
+
+    await cluster.installation().end()
+
+    assert cluster.lines == ["no pod that asks for the extender waits for a node"]
 
 
 async def test_of_thousands_some_are_named(cluster: Cluster) -> None:
@@ -206,6 +214,7 @@ async def test_of_thousands_some_are_named(cluster: Cluster) -> None:
             ]
         },
         {"schedulerName": None, "initContainers": None},
+        {"initContainers": [{"name": "i"}, {"name": "j", "resources": {}}]},
     ],
 )
 async def test_odd_pods_stop_nothing(cluster: Cluster, odd: Object) -> None:

@@ -76,15 +76,15 @@ pod twice. A release that nobody leads may stand beside it, as while one moves. 
 {{- end -}}
 {{- end }}
 
-{{/* Fails where a ConfigMap was changed by somebody else than Helm 4, which applies on the server's side
-and would stop half-way. Takes a dict: root, name, and data as it would be. */}}
+{{/* Fails where a ConfigMap was changed with kubectl. Helm 4, which applies on the server's side, would stop
+there half-way. Takes a dict: root, name, and data as it would be. */}}
 {{- define "extender.refuseTaken" -}}
 {{- if semverCompare ">=4.0.0-0" .root.Capabilities.HelmVersion.Version -}}
 {{- $live := lookup "v1" "ConfigMap" .root.Release.Namespace .name -}}
 {{- range $entry := ($live.metadata | default dict).managedFields -}}
 {{- range $key, $value := $.data -}}
 {{- $owned := index ($entry.fieldsV1 | default dict) "f:data" | default dict -}}
-{{- if and (ne $entry.manager "helm") (hasKey $owned (printf "f:%s" $key)) (ne (index $live.data $key) $value) -}}
+{{- if and (hasPrefix "kubectl" $entry.manager) (hasKey $owned (printf "f:%s" $key)) (ne (index $live.data $key) $value) -}}
 {{- fail (printf "ConfigMap %s was changed by %s, and Helm does not overwrite that. Delete it, and run this again: kubectl --namespace %s delete configmap %s" $.name $entry.manager $.root.Release.Namespace $.name) -}}
 {{- end -}}
 {{- end -}}

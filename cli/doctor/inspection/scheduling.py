@@ -10,7 +10,6 @@ from cli.doctor import objects
 from cli.doctor.autoscaler import SELECTORS
 from cli.doctor.config_maps import ConfigMap
 from cli.doctor.facts import (
-    AskingPod,
     AutoscalerSeen,
     ConfigMapSeen,
     InjectionSeen,
@@ -22,6 +21,7 @@ from cli.doctor.inspection.instances import instances
 from cli.doctor.inspection.requests import Requests
 from cli.doctor.reading import reading
 from cli.doctor.rights import SECOND_SCHEDULER, injection_of
+from cli.kube.asking import SCHEDULER, WAITING_PODS, WaitingPod, asking
 from cli.kube.resources import PODS
 
 _ADMISSION = "/apis/admissionregistration.k8s.io"
@@ -88,11 +88,9 @@ async def left_over(requests: Requests, leases: Sequence[str]) -> LeftOver:
     )
 
 
-async def _asking(requests: Requests) -> Sequence[AskingPod]:
-    query = [("fieldSelector", "spec.nodeName=")]
-    pods = await requests.get(PODS.path(), objects.Pods, query=query)
-    found = (objects.asking_pod(each, SECOND_SCHEDULER) for each in pods.items or ())
-    return sorted(filter(None, found), key=lambda each: (each.namespace, each.name))
+async def _asking(requests: Requests) -> Sequence[WaitingPod]:
+    found = await requests.records(WAITING_PODS)
+    return asking((each for each in found if isinstance(each, WaitingPod)), SCHEDULER)
 
 
 async def elsewhere(requests: Requests) -> Sequence[str]:

@@ -135,9 +135,11 @@ def facts(**changes: Any) -> Facts:
 
 
 def live_settings(release: Release | None = None, **data: str) -> ConfigMapSeen:
-    """Build our ConfigMap; underscores in the names of settings stand for hyphens."""
+    """Build our ConfigMap, with injection on; underscores in names stand for hyphens."""
     given = {key.replace("_", "-"): value for key, value in data.items()}
-    return ConfigMapSeen(name=NAME, data=given, release=release)
+    return ConfigMapSeen(
+        name=NAME, data={"scheduler-extender-inject": "true"} | given, release=release
+    )
 
 
 def scheduler(image: str = "kube-scheduler:v1.36.1", **changes: Any) -> SchedulerSeen:
@@ -493,6 +495,18 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
             (None, "when kube-scheduler called last is not known"),
         )
     ),
+    *(
+        (
+            Problem.INJECTION_OFF,
+            {"injection": seen, "config_map": config_map},
+            "injection is installed and off: scheduler-extender-inject in ConfigMap",
+        )
+        for config_map in (None, live_settings(scheduler_extender_inject="false"))
+        for seen in (
+            InjectionSeen(has_policy=True, has_binding=True),
+            InjectionSeen(has_webhook=True, is_trusted=True),
+        )
+    ),
     (
         Problem.INJECTION_WITHOUT_EFFECT,
         {"injection": InjectionSeen(has_policy=True)},
@@ -787,7 +801,7 @@ def test_every_problem_has_a_case() -> None:
         ({"lease": only_filtered(most="1")}, set()),
         ({"kubernetes_nodes": 100}, set()),
         ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),
-        ({"config_map": None}, set()),
+        ({"config_map": None}, {"injection-off"}),
         ({"service": service(clusterIP="fd00::95", ipFamilies=["IPv4"])}, set()),
     ],
 )

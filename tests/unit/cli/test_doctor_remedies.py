@@ -8,11 +8,12 @@ import pytest
 
 from app.config import NAME
 from cli.doctor.config_maps import ConfigMap
-from cli.doctor.facts import AskingPod, ConfigMapSeen, InjectionSeen, LeftOver, Unread
+from cli.doctor.facts import ConfigMapSeen, InjectionSeen, LeftOver, Unread
 from cli.doctor.findings import findings
-from cli.doctor.objects import Pod, asking_pod, instance_seen
+from cli.doctor.objects import Pod, instance_seen
 from cli.doctor.problems import Check, Finding, Severity
 from cli.doctor.releases import Release, release_of
+from cli.kube.asking import WaitingPod
 from tests.unit.cli.test_doctor_findings import (
     CONFIG,
     FORBIDDEN,
@@ -80,11 +81,11 @@ def test_a_setting_is_changed_by_the_way_that_owns_it(changes: dict[str, Any], r
 
 
 @pytest.mark.parametrize("config", [configured(RELEASE, filterVerb=None)])
-@pytest.mark.parametrize("managers", [frozenset({"helm"}), frozenset({"helm", "kubectl-edit"})])
-def test_what_helm_owns_is_never_patched(config: ConfigMapSeen, managers: frozenset[str]) -> None:
+@pytest.mark.parametrize("by_people", [frozenset[str](), frozenset({"config.yaml"})])
+def test_what_helm_owns_is_never_patched(config: ConfigMapSeen, by_people: frozenset[str]) -> None:
     found = findings(
         facts(
-            second_scheduler=scheduler(config=msgspec.structs.replace(config, managers=managers)),
+            second_scheduler=scheduler(config=msgspec.structs.replace(config, by_people=by_people)),
             config_map=live_settings(RELEASE, scheduler_extender_enabled="false", other="x"),
             service=OF_HELM,
             **PROT,
@@ -93,6 +94,15 @@ def test_what_helm_owns_is_never_patched(config: ConfigMapSeen, managers: frozen
 
     assert len([each for each in found if each.severity is not Severity.OK]) == 4
     assert [each for each in found if "patch" in each.remedy or "set env" in each.remedy] == []
+
+
+def test_a_live_setting_that_a_person_has_changed_is_changed_with_kubectl() -> None:
+    changed = live_settings(RELEASE, scheduler_extender_enabled="false")
+    by_people = frozenset({"scheduler-extender-enabled"})
+
+    found = only(config_map=msgspec.structs.replace(changed, by_people=by_people))
+
+    assert found.remedy.startswith(f"kubectl --namespace {NAMESPACE} patch configmap {NAME} ")
 
 
 def test_the_release_is_said_where_nothing_is_wrong() -> None:
@@ -153,9 +163,9 @@ def test_after_an_uninstall_one_finding_says_all() -> None:
     left = LeftOver(
         leases=[NAME],
         asking=[
-            AskingPod(namespace="a", name="x", is_made_again=True),
-            AskingPod(namespace="a", name="y", is_made_again=True),
-            AskingPod(namespace="b", name="bare"),
+            WaitingPod(namespace="a", name="x", controller="StatefulSet web"),
+            WaitingPod(namespace="a", name="y", controller="StatefulSet web"),
+            WaitingPod(namespace="b", name="bare"),
         ],
     )
     seen = InjectionSeen(has_policy=True, has_binding=True)
@@ -204,48 +214,20 @@ def pod(**spec: Any) -> Pod:
 RESOURCE = {"longhorn.io/scheduler-extender": "1"}
 
 
-@pytest.mark.parametrize(
-    ("given", "asks"),
-    [
-        (pod(containers=[{"resources": {"limits": RESOURCE}}]), True),
-        (pod(initContainers=[{"resources": {"requests": RESOURCE}}]), True),
-        (pod(schedulerName="longhorn-scheduler"), True),
-        (pod(schedulerName="default-scheduler", containers=[{"resources": None}]), False),
-        (
-            pod(
-                schedulerName="longhorn-scheduler",
-                metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
-            ),
-            False,
-        ),
-    ],
-)
-def test_a_pod_asks_by_its_resource_or_its_scheduler(given: Pod, *, asks: bool) -> None:
-    assert (asking_pod(given, "longhorn-scheduler") is not None) is asks
-
-
-def test_a_controller_makes_its_pod_again() -> None:
-    owned = pod(
-        schedulerName="longhorn-scheduler", metadata={"ownerReferences": [{"controller": True}]}
-    )
-
-    assert asking_pod(owned, "longhorn-scheduler") == AskingPod(
-        namespace="n", name="p", is_made_again=True
-    )
-
-
 def test_a_config_map_says_who_wrote_its_data_and_when() -> None:
     fields = [
         {"manager": "helm", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {}}},
         {"manager": "labeler", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:metadata": {}}},
-        {"manager": "old"},
+        {"manager": "kubectl-patch", "fieldsV1": {"f:data": {"f:a": {}}}},
+        {"manager": "kubectl-edit", "fieldsV1": {"f:data": None}},
+        {"manager": None, "fieldsV1": None},
     ]
     metadata = {"name": "c", "annotations": ANNOTATIONS, "managedFields": fields}
     found = msgspec.convert({"metadata": metadata, "data": {"a": "b"}}, ConfigMap)
 
     seen = found.seen
 
-    assert seen.managers == frozenset({"helm"})
+    assert seen.by_people == frozenset({"a"})
     assert (seen.release, seen.data) == (RELEASE, {"a": "b"})
     assert seen.changed is not None
     assert seen.changed.day == 2
