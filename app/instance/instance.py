@@ -210,6 +210,8 @@ class Instance:
     def _called(self, verb: Verb, request: ExtenderRequest) -> None:
         if self.standing.is_leading():  # the lease shows the leader's calls
             self._calls.note(verb, request)
+            if verb is Verb.FILTER:
+                self._leading.unasked.note([request.pod.uid])
 
     def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
         if is_leading:

@@ -11,6 +11,7 @@ from app.instance.holds import Holds
 from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
+from app.instance.unasked import Unasked
 from app.instance.waking import Waking
 from app.kube.mirror import Change
 from app.process.surroundings import Surroundings
@@ -36,6 +37,7 @@ class Leading:
         waking: Who waits for room.
         scores: The last that were told.
         holds: What is held for pods.
+        unasked: The pods that were asked about, to find those that were not.
         on_taken_over: Called when all is known that the leader before held.
     """
 
@@ -65,15 +67,28 @@ class Leading:
             wall_clock=around.wall_clock,
         )
         show_ahead(metrics.registry, lambda: self._looking_ahead.figures)
+        self.unasked = Unasked(
+            around.connection,
+            metrics,
+            is_leading=standing.has_taken_over,
+            clock=around.clock,
+        )
         self.on_taken_over = list[Callable[[], None]]([self._looking_ahead.begin])
         self._taking_over = TakingOver(
-            around, extender, self.holds, self.waking, cluster, self._taken_over
+            around,
+            extender,
+            self.holds,
+            self.waking,
+            cluster,
+            self._taken_over,
+            on_found=self.unasked.note,
         )
         self.holds.listeners.append(self._less_is_held)
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the instance does; none of them ends by itself."""
         loops = [self._taking_over.run(), *self.holds.loops(), self._looking_ahead.run()]
+        loops.append(self.unasked.run())
         return [*loops, *([self.waking.run()] if self._settings.wake_up else [])]
 
     def begin(self) -> None:
@@ -86,6 +101,7 @@ class Leading:
         self.holds.drop_all()
         self.waking.forget_all()
         self.scores.forget_all()
+        self.unasked.forget_all()
         self._looking_ahead.forget()
 
     def note_changes(self, changes: Sequence[Change]) -> None:

@@ -1,7 +1,7 @@
 """Finds out what to hold, each time that this instance begins to lead."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 import structlog
@@ -28,6 +28,7 @@ class TakingOver:
         waking: Told of the pods that the leader before rejected.
         cluster: What is known of the cluster.
         on_done: Called when the ledger is complete.
+        on_found: Called with the uids of the pods that the leader before may have been asked about.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class TakingOver:
         waking: Waking,
         cluster: LiveCluster,
         on_done: Callable[[], None],
+        *,
+        on_found: Callable[[Iterable[str]], None] = lambda _: None,
     ) -> None:
         self._extender = extender
         self._holds = holds
@@ -45,7 +48,7 @@ class TakingOver:
         self._cluster = cluster
         self._connection, self._clock, self._wall_clock, random = around
         self._backoff = Backoff(random)
-        self._on_done = on_done
+        self._on_done, self._on_found = on_done, on_found
         self._is_wanted = asyncio.Event()
         self._term = 0
         """How many times this instance began or ceased to lead."""
@@ -97,6 +100,7 @@ class TakingOver:
 
     def _restore_some(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:
         now, ledger = self._clock(), self._extender.ledger
+        self._on_found(pod.uid for pod, _ in pods)
         statuses = {pod.uid: status for pod, status in pods}
         for hold in rebuild(pods, self._cluster.view, ledger.mode, now):
             self._holds.restore(hold, statuses[hold.pod.uid], now)

@@ -19,6 +19,7 @@ from app.kube.mirror import Change
 from app.kube.records import Item
 from app.kube.reflector import Reflector
 from app.kube.resources import PODS
+from app.kube.starting import STARTING_PODS, StartingPod
 from app.kube.translate import Pod, pod_status
 from extender import ClusterView, PodRef, PodStatus, are_unseen
 
@@ -149,6 +150,21 @@ async def list_pending(connection: Connection) -> list[Pod]:
         page_seconds=_PAGE_SECONDS,
     )
     return [record for record in records if isinstance(record, Pod)]
+
+
+async def list_starting(connection: Connection) -> list[StartingPod]:
+    """Return all pods that have a node and have not begun to run.
+
+    Raises:
+        ApiError: They cannot be listed.
+    """
+    records = await list_records(
+        connection,
+        Source(resource=STARTING_PODS, fields="status.phase=Pending,spec.nodeName!="),
+        on_skipped=lambda why: log.warning("pods.object_skipped", error=why),
+        page_seconds=_PAGE_SECONDS,
+    )
+    return [record for record in records if isinstance(record, StartingPod)]
 
 
 async def list_unfinished(

@@ -202,6 +202,10 @@ class Metrics(ProcessMetrics):
             "Holds that ended, by cause; the last three ran out of time.",
             ["cause"],
         )
+        self.unasked_pods_total = counter(
+            "unasked_pods_total",
+            "Pods with the resource that got a node without being asked about; not all are seen.",
+        )
         self.refuted_requests_total = counter(
             "refuted_requests_total",
             "Requests about a pod that does not exist, or is another one than they say.",

@@ -1,6 +1,6 @@
 """Rows on what clients ask, and what they are told."""
 
-from monitoring.panels.panel import HALF, Panel, Query, Row
+from monitoring.panels.panel import FULL, HALF, Panel, Query, Row
 from monitoring.panels.queries import INTERVAL, events, quantile_by, quantiles, rate, series, share
 from monitoring.series import FILTER_SECONDS_LIMIT
 
@@ -118,6 +118,15 @@ ANSWERS = Row(
             advice="Megabytes: kube-scheduler sends whole nodes, set nodeCacheCapable to true.",
             queries=quantiles("request_bytes", 0.5, 0.99),
             unit="bytes",
+        ),
+        Panel(
+            title="Pods that nobody asked about",
+            question="Do pods with the resource get nodes without the extender?",
+            advice="None is right. Else an Emergency is still on, or the extender is ignorable. "
+            "Not each such pod is seen.",
+            queries=(events("unasked_pods_total", "pod"),),
+            alerts=("NotAsked",),
+            width=FULL,
         ),
     ),
 )

@@ -30,7 +30,7 @@ def select(resource: Resource, namespace: str, query: Mapping[str, str]) -> Sele
 
     Raises:
         StatusError: 400 for a field that cannot be selected by, or any selector but equalities
-            and, of labels, `in`, which this server lacks.
+            and, of fields, `!=`, of labels, `in`, which this server lacks.
     """
     fields = _fields(query.get("fieldSelector", ""))
     labels = query.get("labelSelector", "")
@@ -49,15 +49,16 @@ def selected_name(query: Mapping[str, str]) -> str:
 
 def _fields(selector: str) -> list[tuple[str, str]]:
     terms = [term.partition("=") for term in filter(None, selector.split(","))]
-    if any(not sign or field.endswith("!") for field, sign, _ in terms):
+    if any(not sign for _, sign, _ in terms):
         raise bad_request(f"the fake API server does not know this selector: {selector!r}")
     return [(field, value.removeprefix("=")) for field, _, value in terms]
 
 
 def _field(resource: Resource, field: str, value: str) -> Predicate:
-    if field not in ("metadata.name", "metadata.namespace", *resource.fields):
-        raise bad_request(f"field label not supported: {field}")
-    return lambda obj: _look_up(obj, field) == value
+    plain = field.removesuffix("!")
+    if plain not in ("metadata.name", "metadata.namespace", *resource.fields):
+        raise bad_request(f"field label not supported: {plain}")
+    return lambda obj: (_look_up(obj, plain) == value) is (plain == field)
 
 
 def _look_up(obj: Object, field: str) -> object:

@@ -274,6 +274,11 @@ CASES = (
         {14: NOTHING, 16: ("Unavailable",), 60: ("Unavailable",)},
     ),
     Case(
+        "an Emergency is forgotten, and now and then a pod starts",
+        {'unasked_pods_total{pod="a"}': "0x20 1x60 2x159"},
+        {9: NOTHING, 12: ("NotAsked",), 60: ("NotAsked",), 95: ("NotAsked",), 119: NOTHING},
+    ),
+    Case(
         "another client asks a standby, while kube-scheduler asks the leader",
         {
             'decisions_total{outcome="unavailable",pod="b"}': "0x20 0+2x200",
