@@ -31,7 +31,7 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
     if isinstance(left.asking, Unread):
         yield unread(Check.INSTALLATION, left.asking)
     asking = [] if isinstance(left.asking, Unread) else left.asking
-    texts = [f"not installed here: nothing of the extender is in namespace {namespace}"]
+    texts = [f"not installed here: nothing of the extender runs in namespace {namespace}"]
     remedies = []
     if left.elsewhere:
         texts.append(f"Deployment {NAME} is in {', '.join(left.elsewhere)}")
@@ -40,8 +40,16 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
         remedies.append("install it (docs/install.md)")
     injecting, command = _injecting(facts)
     if injecting:
-        texts.append(f"{injecting} still gives new pods {RESOURCE}")
+        texts.append(f"left over: {injecting}")
         remedies.append(command)
+    if facts.service is not None and not isinstance(facts.service, Unread):
+        texts.append(
+            f"left over: Service {NAME}, at which a kube-scheduler that still calls is refused"
+        )
+        remedies.append(
+            "take the extender out of kube-scheduler's configuration (docs/install.md#turning-it-"
+            f"off), then kubectl --namespace {namespace} delete service {NAME}"
+        )
     if left.leases:
         texts.append(f"left over: {', '.join(f'Lease {each}' for each in left.leases)}")
         remedies.append(f"kubectl --namespace {namespace} delete lease {' '.join(left.leases)}")
@@ -56,7 +64,7 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
 
 
 def _injecting(facts: Facts) -> tuple[str, str]:
-    """Return what injects all the same, and the command that ends it; nothing if nothing does."""
+    """Return what would inject, and the command that ends it; nothing if nothing is left."""
     seen, name = facts.injection, injection_of(facts.settings.namespace)
     if isinstance(seen, Unread):
         return "", ""

@@ -48,7 +48,7 @@ async def inspect(
         pods = tasks.create_task(instances.instances(asked, namespace))
         injection = tasks.create_task(scheduling.injection(asked, namespace))
         second_scheduler = tasks.create_task(scheduling.second_scheduler(asked, namespace))
-    there = (pods.result(), endpoint.result(), config_map.result(), second_scheduler.result())
+    there = (pods.result(), config_map.result(), second_scheduler.result())
     left_over = None
     if not any(there):  # what cannot be read may be there
         held = await instances.leases(asked, namespace)

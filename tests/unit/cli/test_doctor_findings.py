@@ -520,7 +520,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
     (
         Problem.NOT_INSTALLED,
         {"left_over": LeftOver()},
-        f"not installed here: nothing of the extender is in namespace {NAMESPACE}",
+        f"not installed here: nothing of the extender runs in namespace {NAMESPACE}",
     ),
     (
         Problem.SCHEDULER_NOT_READY,

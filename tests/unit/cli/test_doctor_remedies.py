@@ -96,6 +96,13 @@ def test_what_helm_owns_is_never_patched(config: ConfigMapSeen, by_people: froze
     assert [each for each in found if "patch" in each.remedy or "set env" in each.remedy] == []
 
 
+def test_the_service_that_stays_for_kube_scheduler_is_told_with_what_is_to_be_done_first() -> None:
+    [_, found] = findings(facts(left_over=LeftOver(), injection=InjectionSeen(), instances=[]))
+
+    assert f"left over: Service {NAME}, at which a kube-scheduler" in found.text
+    assert found.remedy.split("; ")[1].startswith("take the extender out of kube-scheduler's")
+
+
 def test_a_live_setting_that_a_person_has_changed_is_changed_with_kubectl() -> None:
     changed = live_settings(RELEASE, scheduler_extender_enabled="false")
     by_people = frozenset({"scheduler-extender-enabled"})
@@ -173,8 +180,8 @@ def test_after_an_uninstall_one_finding_says_all() -> None:
     [_, found] = findings(facts(left_over=left, injection=seen, service=None, instances=[]))
 
     assert found.text == (
-        f"not installed here: nothing of the extender is in namespace {NAMESPACE}; "
-        f"MutatingAdmissionPolicy {INJECTION} still gives new pods longhorn.io/scheduler-extender; "
+        f"not installed here: nothing of the extender runs in namespace {NAMESPACE}; "
+        f"left over: MutatingAdmissionPolicy {INJECTION}; "
         f"left over: Lease {NAME}; "
         "3 pods without a node still ask (longhorn.io/scheduler-extender, or schedulerName "
         "longhorn-scheduler): a/x, a/y, b/bare"
