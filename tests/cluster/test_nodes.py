@@ -3,6 +3,8 @@
 The tests build on each other: the first one installs the service.
 """
 
+import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from app.config import NAME
 from supply.version import version
 from tests.cluster import addresses, outside
+from tests.cluster.coming import all_scheduled_soon, pods_created
 from tests.cluster.images import ROOT
 from tests.cluster.installed import (
     ADDRESS,
@@ -21,9 +24,12 @@ from tests.cluster.installed import (
     upgrade,
 )
 from tests.cluster.running import RunningCluster
+from tests.e2e.workloads import RESOURCE
 from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
+
+BEFORE_SECONDS = 5.0
 
 
 async def test_five_commands_lead_to_pods_that_run_where_they_have_room(
@@ -80,3 +86,20 @@ async def test_kustomize_installs_it_as_well(cluster: RunningCluster) -> None:
     await end_burst(cluster)
 
     assert {pod["spec"]["schedulerName"] for pod in pods} == {"default-scheduler"}
+
+
+async def test_kustomize_takes_it_away_as_the_docs_say_while_pods_come(
+    cluster: RunningCluster,
+) -> None:
+    """Pods that say nothing of the extender: injection sent them there until now."""
+    run = cluster.administrator.run
+    async with pods_created(cluster, asks=False) as names:
+        await asyncio.sleep(BEFORE_SECONDS)
+        await run(sys.executable, "-m", "cli", "release", "end")
+        await run("kubectl", "delete", "-k", "dist/install")
+        await run("kubectl", "delete", "namespace", NAMESPACE)
+        await asyncio.sleep(BEFORE_SECONDS)
+    first, last = [await cluster.get("pod", names[at]) for at in (0, -1)]
+    await all_scheduled_soon(cluster, names)
+
+    assert [RESOURCE in str(pod["spec"]["containers"]) for pod in (first, last)] == [True, False]
