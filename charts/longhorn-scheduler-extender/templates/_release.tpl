@@ -37,6 +37,8 @@ metadata:
     helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
 spec:
   backoffLimit: 2
+  # Helm deletes one that has succeeded; one that has failed can be looked at for so long.
+  ttlSecondsAfterFinished: 3600
   # As long as Helm waits by default.
   activeDeadlineSeconds: {{ .isSent | ternary 300 120 }}
   template:
