@@ -47,8 +47,8 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
             f"left over: Service {NAME}, at which a kube-scheduler that still calls is refused"
         )
         remedies.append(
-            "take the extender out of kube-scheduler's configuration (docs/install.md#turning-it-"
-            f"off), then kubectl --namespace {namespace} delete service {NAME}"
+            "take the extender out of kube-scheduler's configuration "
+            f"(docs/install.md#turning-it-off), then kubectl --namespace {namespace} delete service {NAME}"
         )
     if left.leases:
         texts.append(f"left over: {', '.join(f'Lease {each}' for each in left.leases)}")

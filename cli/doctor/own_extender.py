@@ -28,7 +28,12 @@ def beside(facts: Facts) -> Iterator[Finding]:
         whose = f"Service and Lease {NAME} in {namespace}, the namespace of Longhorn"
         if state is OwnExtender.ON:
             yield Problem.NAMESPACE_CONTESTED.found(
-                f"two extenders write {whose}: this one and Longhorn's own, which is on"
+                f"two extenders write {whose}: this one and Longhorn's own, which is on (Setting "
+                f"{OWN_EXTENDER})",
+                f"kubectl --namespace {namespace} patch settings.longhorn.io {OWN_EXTENDER} --type "
+                """merge -p '{"value":"false"}', or move the service to a namespace of its own """
+                "(docs/upgrade.md#to-a-namespace-of-its-own): until then each leader takes the "
+                "Service away from the other",
             )
         else:
             yield Problem.NAMESPACE_SHARED.found(f"this service has {whose}")

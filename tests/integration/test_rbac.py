@@ -16,6 +16,7 @@ from tests.fakes import DISK_SCHEDULES, Call, Object
 from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.instances import NODES, SLICES, VIRTUAL_TIME, Processes, filter_request
 from tests.integration.rbac import shipped
+from tests.integration.test_doctor import second_scheduler
 
 pytestmark = VIRTUAL_TIME
 
@@ -64,6 +65,8 @@ async def live(processes: Processes) -> None:
     await asyncio.sleep(1)
     connection = Connection(processes.server.client("extender-1"))
     await read_snapshot(connection, Settings())
+    for each in second_scheduler():
+        processes.server.put(each)
     await inspect(connection, Settings(), is_in_pod=True, now=datetime(2026, 1, 1, tzinfo=UTC))
     processes.server.put(stray("stray", "10.9.9.9", "IPv4"))
     processes.server.delete(SLICES, f"{NAME}-ipv4", NAMESPACE)
@@ -112,6 +115,7 @@ def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
     assert everywhere == {
         *("persistentvolumeclaims", "pods"),
         *("persistentvolumes", "storageclasses", "csinodes", "nodes"),
+        *("csidrivers", "csistoragecapacities"),
         # Of these, only what injects.
         *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
         "mutatingwebhookconfigurations",
