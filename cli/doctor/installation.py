@@ -48,7 +48,8 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
         )
         remedies.append(
             "take the extender out of kube-scheduler's configuration "
-            f"(docs/install.md#turning-it-off), then kubectl --namespace {namespace} delete service {NAME}"
+            "(docs/install.md#turning-it-off), then kubectl --namespace "
+            f"{namespace} delete service {NAME}"
         )
     if left.leases:
         texts.append(f"left over: {', '.join(f'Lease {each}' for each in left.leases)}")
