@@ -47,7 +47,7 @@ class Unasked:
         self._connection, self._metrics = connection, metrics
         self._is_leading, self._clock = is_leading, clock
         self._known: dict[str, float] = {}
-        """When each pod, by its uid, was asked about or counted last, the earliest first."""
+        """When each pod, by its uid, was asked about or seen to start last, the earliest first."""
 
     def note(self, uids: Iterable[str]) -> None:
         """Note pods that were asked about, or that the leader before may have been asked about."""
@@ -80,8 +80,8 @@ class Unasked:
             return
         if not self._is_leading():  # then it does not know who was asked about
             return
-        for pod in starting:
-            if pod.asks and pod.uid not in self._known:
-                self.note([pod.uid])
+        for pod in (each for each in starting if each.asks):
+            if pod.uid not in self._known:
                 self._metrics.unasked_pods_total.inc()
                 log.warning("pod.not_asked_about", pod=pod.key, node=pod.node)
+            self.note([pod.uid])  # also one that has begun to start long ago

@@ -35,7 +35,7 @@ async def test_each_pod_that_nobody_asked_about_is_counted_once() -> None:
     async with serving(2) as world:
         world.server.put(starting("one"))
         world.server.put(starting("two"))
-        await asyncio.sleep(4 * PERIOD_SECONDS)
+        await asyncio.sleep(REMEMBER_SECONDS + 4 * PERIOD_SECONDS)
 
         assert counted(world) == 2
         others = [world.count("unasked_pods_total", each) for each in world.processes.standbys]
@@ -52,7 +52,7 @@ async def test_other_pods_are_not_counted() -> None:
         assert counted(world) == 0
 
 
-async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound() -> None:
+async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound_and_to_start() -> None:
     async with serving() as world:
         await world.add_pods("web")
         await world.accept("web")
@@ -60,7 +60,7 @@ async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound() -> None:
         pod = world.of("pods", "web")
 
         world.server.put({**starting("web"), "metadata": pod["metadata"]})
-        await asyncio.sleep(PERIOD_SECONDS + 1)
+        await asyncio.sleep(REMEMBER_SECONDS + 2 * PERIOD_SECONDS)
 
         assert counted(world) == 0
 
