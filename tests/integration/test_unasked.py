@@ -61,6 +61,9 @@ async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound_and_to_start
 
         world.server.put({**starting("web"), "metadata": pod["metadata"]})
         await asyncio.sleep(REMEMBER_SECONDS + 2 * PERIOD_SECONDS)
+        await world.add_pods("later")
+        await world.accept("later")
+        await asyncio.sleep(2 * PERIOD_SECONDS)
 
         assert counted(world) == 0
 
