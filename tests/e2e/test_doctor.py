@@ -190,8 +190,8 @@ async def test_a_kind_that_is_not_served(control_plane: ControlPlane) -> None:
 
 
 async def rights_and_longhorn(world: World, doctor: Doctor) -> None:
-    api, key = world.api, Key("", NAME)
-    role = await api.get(CLUSTER_ROLES, NAME)
+    api, key = world.api, Key("", f"{NAME}.{NAMESPACE}")
+    role = await api.get(CLUSTER_ROLES, key.name)
     assert role is not None
     await api.patch(CLUSTER_ROLES, key, {"rules": role["rules"][:1]})
     await doctor.finds("right-missing")
