@@ -136,14 +136,21 @@ async def test_no_pod_is_left_by_an_install_and_by_upgrades(
     await life.run("bash", "-euc", UNINSTALL)
 
 
-async def test_no_pod_is_left_by_an_emergency_and_by_the_end(
-    cluster: RunningCluster, tmp_path: Path
-) -> None:
-    life = Life(cluster, tmp_path)
+async def test_no_pod_is_left_by_an_emergency(cluster: RunningCluster, tmp_path: Path) -> None:
+    life = await installed(cluster, tmp_path)
+    await in_an_emergency(life)
+    await life.run("bash", "-euc", UNINSTALL)
+
+
+async def test_no_pod_is_left_by_the_end(cluster: RunningCluster, tmp_path: Path) -> None:
+    await uninstalled(await installed(cluster, tmp_path))
+
+
+async def installed(cluster: RunningCluster, folder: Path) -> Life:
+    life = Life(cluster, folder)
     await life.run("kubectl", "apply", "--filename", "manifests/namespace.yaml")
     await life.run("bash", "-euc", INSTALL)
-    await in_an_emergency(life)
-    await uninstalled(life)
+    return life
 
 
 async def installed_wrongly(life: Life) -> None:
