@@ -122,9 +122,9 @@ class Cluster:
             self._put(node)
         self._delete(PODS, pod)
 
-    def is_woken(self, pod: str) -> bool:
-        """Whether the service has woken a pod that waits."""
-        return WOKEN_AT in self.pod(pod)["metadata"].get("annotations", {})
+    def woken_at(self, pod: str) -> str:
+        """Return when the service has woken a pod last, empty if never."""
+        return str(self.pod(pod)["metadata"].get("annotations", {}).get(WOKEN_AT, ""))
 
     def is_known(self, state: Object) -> bool:
         """Whether the service that shows *state* has heard of all that changed."""

@@ -1,6 +1,7 @@
 """One performance: asks the service as kube-scheduler does, checks each answer, and shows it."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from examples.demo.players import Cluster
@@ -45,6 +46,8 @@ class Stage:
         self.checked = 0
         self.wrong = 0
         self._service = service
+        self._woken_at: dict[str, str] = {}
+        """When each pod had been woken as it was asked about."""
 
     def begin(self, title: str, situation: str, objects: Sequence[Object]) -> None:
         """Begin a screen with another cluster."""
@@ -95,10 +98,14 @@ class Stage:
         """Print *news* and the disks, once Longhorn's figures show all and nothing is held."""
         print_lines([*remark(news), row("", "", self._settled(_holds_nothing)["nodes"])])
 
-    def show_woken(self, pod: str, news: str) -> None:
-        """Print *news* once the service has woken a pod that waits."""
-        self._service.wait_until(f"{pod} is woken", lambda _: self.cluster.is_woken(pod))
+    def show_woken(self, *pods: str, news: str) -> None:
+        """Print *news* once the service has woken pods that wait, since they were asked about."""
+        for pod in pods:
+            self._service.wait_until(f"{pod} is woken", partial(self._is_woken, pod))
         print_lines(remark(news))
+
+    def _is_woken(self, pod: str, _: Object) -> bool:
+        return self.cluster.woken_at(pod) != self._woken_at[pod]
 
     def check(self, what: str, found: object, expected: object) -> None:
         """Compare what was found with what is expected, and tell at once if it is not the same."""
@@ -108,6 +115,7 @@ class Stage:
             print_lines([difference(what, found, expected)])
 
     def _filter(self, pod: str, candidates: Sequence[str], expected: Sequence[str]) -> Object:
+        self._woken_at[pod] = self.cluster.woken_at(pod)
         answer = self._service.filter(self.cluster.pod(pod), candidates)
         found = answer["Error"] or answer["NodeNames"]
         self.check(f"nodes for {pod}", found, [*expected])

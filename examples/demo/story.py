@@ -35,9 +35,11 @@ def burst(stage: Stage) -> None:
         stage.cluster.provision(pod)
         stage.cluster.place(pod)
     stage.show_placed("Longhorn has placed all replicas, so no hold is left. Two pods wait:")
-    stage.check("pods woken without room", [*filter(stage.cluster.is_woken, late)], [])
+    stage.show_woken(*late, news="They are woken, and told that no disk has room.")
+    for pod in late:
+        stage.ask(pod, _FOUR, expected=[])
     stage.cluster.delete("web-5")
-    stage.show_woken("web-16", "web-5 and its volume are deleted. The service wakes web-16:")
+    stage.show_woken("web-16", news="web-5 and its volume are deleted. The service wakes web-16:")
     for pod, expected in (("web-16", ["node-2"]), ("web-17", [])):
         stage.show(stage.ask(pod, _FOUR, expected))
 

@@ -346,7 +346,8 @@ def test_no_kubeconfig_at_all_is_an_error_of_one_line(
 def test_a_cluster_without_anything_is_one_error(
     server: FakeApiServer, config: str, called: Run
 ) -> None:
-    server.put(core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"}))
+    waits = core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"})
+    server.put({**waits, "status": {"phase": "Pending"}})
 
     status, out, err = called("doctor", "--kubeconfig", config)
 
@@ -360,6 +361,7 @@ def test_a_service_without_anything_else_is_an_error_and_a_table(
     server: FakeApiServer, config: str, called: Run
 ) -> None:
     server.put(service())
+    server.put(config_map(scheduler_extender_inject="true"))
     server.remove_resource("longhorn.io", "volumes")
     server.add_resource(DISK_SCHEDULES)
 
