@@ -16,7 +16,7 @@ import pytest
 
 from app.config import CONTROLLER_NAME, NAME
 from tests.actors import api as kinds
-from tests.actors.api import LEASES, Api, Key, Object
+from tests.actors.api import LEASES, Api, Key, Kind, Object
 from tests.actors.longhorn import backing_image, disk_uuid, longhorn_node
 from tests.e2e.audit import events, lines
 from tests.e2e.conftest import MakeWorld
@@ -31,6 +31,8 @@ from tests.fakes import Call
 from tests.fakes.installed import LONGHORN, NAMESPACE
 from tests.integration.rbac import Grant, Rules, of_the_controller, shipped
 
+DEPLOYMENTS = Kind("apps/v1", "deployments", "Deployment")
+SECOND = "longhorn-scheduler"
 SLICE = f"{NAME}-ipv4"
 WOKEN = "longhorn_scheduler_extender_wake_ups_total"
 
@@ -170,9 +172,29 @@ async def _live(world: World) -> None:
 async def _explain(world: World) -> None:
     """Ask as `kubectl exec` does, with the account of the service."""
     await world.api.create(pod("asked"), kinds.PODS)
+    await world.api.create(_second_scheduler(), DEPLOYMENTS)
     assert b"not known" not in await _run(world, "filter", "pod/asked")
     assert b"not allowed" not in await _run(world, "doctor")
+    await world.api.delete(DEPLOYMENTS, Key(NAMESPACE, SECOND))
     await world.api.delete(kinds.PODS, Key("default", "asked"), at_once=True)
+
+
+def _second_scheduler() -> Object:
+    """Build its Deployment, without pods: its ConfigMap is read as well."""
+    labels = {"app": SECOND}
+    volume = {"name": "config", "configMap": {"name": f"{SECOND}-config"}}
+    container = {"name": "kube-scheduler", "image": "none"}
+    return {
+        "metadata": {"name": SECOND, "namespace": NAMESPACE},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], "volumes": [volume]},
+            },
+        },
+    }
 
 
 async def _run(world: World, *arguments: str) -> bytes:
