@@ -40,6 +40,7 @@ NOT_PROVOKED = {
     "TwoLeaders": "no fault of ours or of the API server makes two instances lead",
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",
     "EventLoopLag": "nothing that is sent to an instance holds it up for half a second",
+    "NotAsked": "pods are looked for every 30 s, and all pods here are asked about",
     "Restarts": "three starts of a process do when the machine is busy",
     "WatchFlapping": "ten failures of a watch do, since it pauses for up to 8 s between them",
 }
