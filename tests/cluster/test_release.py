@@ -196,6 +196,17 @@ async def upgraded(life: Life) -> None:
 
 async def switched(life: Life) -> None:
     """From the second scheduler to the cluster's own, and back."""
+    to_own = await configured(life)
+    await life.step("second scheduler to the cluster's own", f"{UPGRADE} {to_own}", injects=True)
+    await life.step(
+        "the cluster's own to the second scheduler",
+        f"{UPGRADE} --set mode=second-scheduler",
+        injects=True,
+    )
+
+
+async def configured(life: Life) -> str:
+    """Have the cluster's own kube-scheduler ask the service; return the options that say so."""
     service = await life.cluster.get("service", NAME, "--namespace", NAMESPACE)
     address = service["spec"]["clusterIP"]
     configuration = await life.run(
@@ -203,17 +214,8 @@ async def switched(life: Life) -> None:
         *("--url", f"http://{address}:9504"),
     )
     life.cluster.configure_scheduler(configuration)
-    to_own = "--set mode=cluster-scheduler,kubeSchedulerConfigured=true"
-    await life.step(
-        "second scheduler to the cluster's own",
-        f"{UPGRADE} {to_own},service.clusterIP.ipv4={address}",
-        injects=True,
-    )
-    await life.step(
-        "the cluster's own to the second scheduler",
-        f"{UPGRADE} --set mode=second-scheduler",
-        injects=True,
-    )
+    own = "mode=cluster-scheduler,kubeSchedulerConfigured=true"
+    return f"--set {own},service.clusterIP.ipv4={address}"
 
 
 async def in_an_emergency(life: Life) -> None:
@@ -255,18 +257,17 @@ async def uninstalled(life: Life) -> None:
     await life.during(
         "the leading second scheduler killed", lambda: kill_scheduler(life.cluster), injects=True
     )
-    own = "--set mode=cluster-scheduler,kubeSchedulerConfigured=true"
-    service = await life.cluster.get("service", NAME, "--namespace", NAMESPACE)
-    address = f"service.clusterIP.ipv4={service['spec']['clusterIP']}"
+    to_own = await configured(life)
     await life.step(
         "to the cluster's own scheduler, uninstall, its entry left",
-        f"{UPGRADE} {own},{address}",
+        f"{UPGRADE} {to_own}",
         UNINSTALL,
         injects=False,
     )
     assert await left(life.cluster) == [f"service/{NAME}"]
-    await life.step("reinstall over that", f"{INSTALL} {own},{address}", injects=True)
-    await life.step("the namespace deleted", f"kubectl delete namespace {NAMESPACE}", injects=False)
+    await life.step("reinstall over that", f"{INSTALL} {to_own}", injects=True)
+    await life.run("kubectl", "delete", "namespace", NAMESPACE)
+    await life.step("once the namespace was deleted", "true", injects=False)
 
 
 async def left(cluster: RunningCluster) -> list[str]:
