@@ -264,7 +264,11 @@ async def uninstalled(life: Life) -> None:
         UNINSTALL,
         injects=False,
     )
-    assert await left(life.cluster) == [f"service/{NAME}"]
+    # The slice, which is the Service's, says that nobody is there.
+    assert await left(life.cluster) == [
+        f"service/{NAME}",
+        f"endpointslice.discovery.k8s.io/{NAME}-ipv4",
+    ]
     await life.step("reinstall over that", f"{INSTALL} {to_own}", injects=True)
     await life.run("kubectl", "delete", "namespace", NAMESPACE)
     await life.step("once the namespace was deleted", "true", injects=False)
