@@ -21,6 +21,7 @@ class Container(KubeStruct, frozen=True):
 
 class PodSpec(KubeStruct, frozen=True):
     node_name: Text = None
+    scheduler_name: Text = None
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
 
@@ -40,18 +41,23 @@ class StartingPod(msgspec.Struct, frozen=True, kw_only=True):
     """Whether kube-scheduler must have asked about it: a container names the resource."""
 
 
+def asks(spec: PodSpec) -> bool:
+    """Whether a container names the resource."""
+    resources = (
+        each.resources or Resources()
+        for each in (*(spec.containers or ()), *(spec.init_containers or ()))
+    )
+    return any(RESOURCE in (*(each.limits or ()), *(each.requests or ())) for each in resources)
+
+
 def starting_record(pod: PodObject) -> StartingPod:
     """Translate a Pod."""
     spec = pod.spec or PodSpec()
-    resources = [
-        each.resources or Resources()
-        for each in (*(spec.containers or ()), *(spec.init_containers or ()))
-    ]
     return StartingPod(
         key=f"{pod.metadata.namespace}/{pod.metadata.name}",
         uid=pod.metadata.uid or "",
         node=spec.node_name or "",
-        asks=any(RESOURCE in (*(each.limits or ()), *(each.requests or ())) for each in resources),
+        asks=asks(spec),
     )
 
 

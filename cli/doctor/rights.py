@@ -5,8 +5,9 @@ from typing import NamedTuple
 from app.config import NAME
 from app.kube.sources import sources
 from app.settings import Settings
+from cli.kube.asking import SCHEDULER
 
-SECOND_SCHEDULER = "longhorn-scheduler"
+SECOND_SCHEDULER = SCHEDULER
 """The Deployment of the second kube-scheduler."""
 SCHEDULER_CONFIG = "longhorn-scheduler-config"
 """The ConfigMap with its configuration; with kustomize its name ends in a hash."""

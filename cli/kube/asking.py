@@ -2,15 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 
 import msgspec
 
-from app.config import RESOURCE
 from app.kube import objects
 from app.kube.feed import Source
 from app.kube.resource import Resource
-from cli.kube.placement import Container
+from app.kube.starting import PodSpec, asks
 from cli.kube.planned_pods import Owner, owner_of
 from planner.naming import first_of
 
@@ -23,15 +21,9 @@ class AskingMetadata(objects.Metadata, frozen=True, rename="camel"):
     owner_references: list[Owner] | None = None
 
 
-class AskingSpec(objects.KubeStruct, frozen=True):
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
-    scheduler_name: objects.Text = None
-
-
 class AskingPod(objects.KubeStruct, frozen=True):
     metadata: AskingMetadata
-    spec: AskingSpec = AskingSpec()
+    spec: PodSpec | None = None
 
 
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,17 +45,12 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
 
 def waiting_pod(pod: AskingPod) -> WaitingPod:
     """Translate a Pod."""
-    containers = chain(pod.spec.containers or (), pod.spec.init_containers or ())
+    spec = pod.spec or PodSpec()
     return WaitingPod(
         namespace=pod.metadata.namespace or "",
         name=pod.metadata.name,
-        has_resource=any(
-            RESOURCE in (amounts or {})
-            for each in containers
-            if each.resources is not None
-            for amounts in (each.resources.limits, each.resources.requests)
-        ),
-        scheduler=pod.spec.scheduler_name or "",
+        has_resource=asks(spec),
+        scheduler=spec.scheduler_name or "",
         controller=" ".join(owner_of(pod.metadata.owner_references) or ()),
         is_ending=pod.metadata.deletion_timestamp is not None,
     )
