@@ -1,7 +1,6 @@
 """Exact two-dimensional vector packing with incompatibilities: do these items fit these bins?"""
 
-from packing.bounds import is_stranded
-from packing.orders import bytes_to_block, fits_in_any_order
+from packing.bounds import bytes_to_block, is_stranded
 from packing.pack import DEFAULT_STEP_LIMIT, PreparedItems, pack, prepare
 from packing.types import Bin, BinId, Infeasible, Item, ItemId, Kind, Outcome, Packed, Undecided
 
@@ -18,7 +17,6 @@ __all__ = [
     "PreparedItems",
     "Undecided",
     "bytes_to_block",
-    "fits_in_any_order",
     "is_stranded",
     "pack",
     "prepare",

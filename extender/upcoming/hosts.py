@@ -32,6 +32,7 @@ class Hosts:
 
     Attributes:
         most_bytes: Of each node, so much at most has a replica that finds room there.
+        kinds: The disks that such replicas may use.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Hosts:
     ) -> None:
         self.most_bytes: dict[NodeName, int] = {}
         self._demand, self._taken_bytes = demand_of([("replica", need)], view), taken_bytes
-        self._kinds, self._places = self._demand.items[0].kinds, need.places
+        self.kinds, self._places = self._demand.items[0].kinds, need.places
         self._entries: dict[NodeName, _Entry] = {}
         self._ranks: dict[NodeName, Rank] = {}
         self._by_zone: dict[str, list[Rank]] = {}
@@ -132,7 +133,7 @@ class Hosts:
         return -max(0, entry.unused_bytes - self._taken_bytes(name)), name
 
     def _entry_of(self, space: NodeSpace) -> _Entry | None:
-        kinds = self._kinds
+        kinds = self.kinds
         if not (
             space.takes_replicas
             and suits(self._demand, space.node)

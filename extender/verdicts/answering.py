@@ -20,9 +20,9 @@ from extender.verdicts.rejections import (
     SettingUnreadable,
 )
 from extender.verdicts.remembered import RememberedVerdicts
-from extender.verdicts.risk import risks
 from extender.verdicts.situation import Situation
 from extender.verdicts.starting import crowded_out, needs_room, start
+from extender.verdicts.strict_room import strict_room_at_risk
 from extender.view import ClusterView
 from longhorn import NodeName
 
@@ -192,7 +192,8 @@ def _judged(
         else:
             situation = started
             rejected |= crowded_out(situation, filterfalse(rejected.__contains__, candidates))
-            rejected |= risks(situation, filterfalse(rejected.__contains__, candidates))
+            accepted = filterfalse(rejected.__contains__, candidates)
+            rejected |= strict_room_at_risk(situation, accepted)
     return _answer(situation, candidates, rejected, steps=judging.steps)
 
 

@@ -8,8 +8,8 @@ from extender.verdicts.rejections import InTheWay, Rejection
 class LocalRoomAtRisk(InTheWay, frozen=True, kw_only=True):
     reason = "local_room_at_risk"
     text = (
-        "replicas that Longhorn is about to place may take the room of those that are to be on "
-        "their pod's node"
+        "replicas that Longhorn is about to place may take the room of a strict-local one, which "
+        "can be on its pod's node alone"
     )
 
 

@@ -46,8 +46,7 @@ REJECTIONS: Mapping[str, Remedy] = {
         "with room that other replicas may take",
         "Mostly nothing: the pod is woken when the other replicas are placed, which takes some "
         "seconds. If it stays, the disks are nearly full: make more room than the volumes need.",
-        "A best-effort volume would get no replica beside its pod, and a strict-local one "
-        "would hang for ever.",
+        "A strict-local volume, of this pod or of one that has the node, would hang for ever.",
     ),
     "replicas_elsewhere": Remedy(
         "without the replicas that another node has",

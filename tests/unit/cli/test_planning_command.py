@@ -183,18 +183,21 @@ def test_the_worst_of_several_plans_is_shown(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fit"),
     [
-        (("--size", "100Gi", "--class", "longhorn-local"), 10),
-        (("--size", "100Gi", "--class", "longhorn-local", "--volume-replicas", "2"), 5),
-        (("--size", "1Pi", "--class", "longhorn-local"), 0),
+        (("--size", "100Gi", "--class", "longhorn-local"), "10 more pods fit"),
+        (
+            ("--size", "100Gi", "--class", "longhorn-local", "--volume-replicas", "2"),
+            "6 more pods fit, 4 of them with all replicas of their volumes",
+        ),
+        (("--size", "1Pi", "--class", "longhorn-local"), "0 more pods fit"),
     ],
 )
 def test_a_size_and_a_class_are_enough_for_a_capacity(
-    run: Run, arguments: tuple[str, ...], fit: int
+    run: Run, arguments: tuple[str, ...], fit: str
 ) -> None:
-    """Ten disks of 100 GiB."""
+    """Ten disks of 100 GiB, on four nodes: two replicas of a volume are on two of them."""
     status, out, _ = run("capacity", *arguments, files=GOAL)
 
-    assert (status, out.splitlines()[0]) == (0, f"{fit} more pods fit; the next one does not")
+    assert (status, out.splitlines()[0]) == (0, f"{fit}; the next one does not")
 
 
 def test_a_class_that_is_not_longhorns_has_no_capacity(run: Run, tmp_path: Path) -> None:

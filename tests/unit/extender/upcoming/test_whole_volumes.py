@@ -175,21 +175,6 @@ def test_what_a_volume_lacks_keeps_its_room_when_its_pod_goes_back_to_its_data()
     assert answer.accepted == []
 
 
-def test_a_pod_that_needs_nothing_on_its_node_leaves_the_local_room_of_others() -> None:
-    view = view_of(
-        *hosts(3, 2),
-        *bound(volume("local", size_bytes=2 * GIB)),
-        claim("anywhere", size_bytes=2 * GIB),
-        storage_class(dataLocality="disabled", numberOfReplicas="1"),
-    )
-    run = Run(view, Random(0))
-    run.ask("first", "local", on=["node-0"])
-
-    answer, _ = run.ask("second", "anywhere")
-
-    assert {*answer.rejected.values()} == {LocalRoomAtRisk()}
-
-
 def test_what_gives_way_leaves_room_for_what_is_held_on_other_disks() -> None:
     """Only `held` is on the node's other disk, which does not compete with the pod's volume.
 

@@ -300,8 +300,8 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
     ),
     (
         LocalRoomAtRisk(),
-        "replicas that Longhorn is about to place may take the room of those that are to be on "
-        "their pod's node",
+        "replicas that Longhorn is about to place may take the room of a strict-local one, which "
+        "can be on its pod's node alone",
         view_of(
             node("node-1", disk(maximum_bytes=19 * GIB)),
             node("node-2"),

@@ -1,4 +1,4 @@
-"""Local replicas keep their room while Longhorn places others, in whatever order it does.
+"""Strict-local replicas keep their room while Longhorn places others, in whatever order it does.
 
 Longhorn is taken at its word: it knows of all that it has placed, and of the nodes that come first
 for a replica it takes the one with the most unused bytes.
@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
-from extender import Asked, ClusterView, Extender, PodStatus, Timeouts
+from extender import Answer, Asked, ClusterView, Extender, PodStatus, Timeouts
 from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import (
     Candidate,
@@ -193,51 +195,87 @@ def lost(
     return cluster.without_local()
 
 
-def test_no_local_room_is_lost_on_nodes_of_one_disk() -> None:
-    assert {seed: of for seed in SEEDS if (of := lost(seed, disks=1))} == {}
+def strict_lost(*, seeds: Sequence[int], **how: Any) -> dict[int, list[Volume]]:
+    """Return the strict-local volumes that lose their room, by seed."""
+    found = {
+        seed: [of for of in lost(seed, **how) if of.locality is Locality.STRICT_LOCAL]
+        for seed in seeds
+    }
+    return {seed: of for seed, of in found.items() if of}
+
+
+@pytest.mark.parametrize("disks", [1, 2])
+def test_no_strict_local_room_is_lost(disks: int) -> None:
+    assert strict_lost(seeds=SEEDS, disks=disks) == {}
 
 
 @pytest.mark.parametrize("alike", [False, True])
-def test_no_local_room_is_lost_in_larger_clusters(*, alike: bool) -> None:
+def test_no_strict_local_room_is_lost_in_larger_clusters(*, alike: bool) -> None:
     """There are enough other nodes for the replicas that could do harm."""
-    found = {
-        seed: lost(seed, disks=1, nodes=(6, 12), pods=(8, 24), alike=alike) for seed in range(30)
-    }
+    sizes: dict[str, Any] = {"nodes": (6, 12), "pods": (8, 24)}
 
-    assert {seed: of for seed, of in found.items() if of} == {}
+    assert strict_lost(seeds=range(30), disks=1, alike=alike, **sizes) == {}
 
 
-def test_no_strict_local_room_is_lost_on_any_node() -> None:
-    """Best-effort volumes may lose theirs to each other: Longhorn packs no disks."""
-    found = {seed: lost(seed, disks=2) for seed in SEEDS}
-
-    strict = Locality.STRICT_LOCAL
-    assert {seed: of for seed, of in found.items() if strict in {e.locality for e in of}} == {}
-
-
-def test_an_answer_waits_for_the_node_of_a_pod_whose_room_it_may_take() -> None:
+def ask_after(local: Volume, *others: Volume, chosen: bool) -> Answer:
+    """Give a pod with a local volume node-1, and ask about one with other volumes."""
     extender, nodes = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
-    local = volume("local", size_bytes=50 * GIB)
     known = [host(1, 100), host(2, 100), host(3, 70), EVERY_BYTE, *bound(local)]
-    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
-    view, then = view_of(*known), view_of(*known, *bound(anywhere))
+    before, view = view_of(*known), view_of(*known, *bound(*others))
     first = pod("local", name="first")
-    accepted = extender.filter(first, nodes, view)
+    accepted = extender.filter(first, nodes, before)
     extender.hold(accepted, Asked(), timeouts=TIMEOUTS, now=0.0)
+    if chosen:
+        extender.ledger.see_pod(first.uid, PodStatus(version=2, node=nodes[0]), view.claims, 0.0)
+    return extender.filter(pod(*(each.name for each in others), name="second"), nodes, view)
 
-    before = extender.filter(pod("anywhere", name="second"), nodes, then)
-    extender.ledger.see_pod(first.uid, PodStatus(version=2, node=nodes[0]), view.claims, 0.0)
-    after = extender.filter(pod("anywhere", name="second"), nodes, then)
 
-    assert before.is_open
-    assert before.rejected == dict.fromkeys(nodes, LocalRoomAtRisk(by_open=True))
-    assert after.rejected == dict.fromkeys(nodes, LocalRoomAtRisk())
+@pytest.mark.parametrize("chosen", [False, True])
+def test_replicas_that_may_take_the_room_of_a_strict_local_one_wait_for_it(*, chosen: bool) -> None:
+    local = volume("local", size_bytes=50 * GIB, locality=Locality.STRICT_LOCAL)
+    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
+
+    answer = ask_after(local, anywhere, chosen=chosen)
+
+    assert set(answer.rejected.values()) == {LocalRoomAtRisk(by_open=not chosen)}
+    assert not answer.accepted
+    assert answer.is_open is not chosen
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_nobody_waits_for_what_longhorn_places_elsewhere(*, chosen: bool) -> None:
+    local = volume("local", size_bytes=50 * GIB, locality=Locality.BEST_EFFORT)
+    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
+
+    assert len(ask_after(local, anywhere, chosen=chosen).accepted) == 2
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_replicas_that_leave_room_for_a_strict_local_one_do_not_wait(*, chosen: bool) -> None:
+    local = volume("local", size_bytes=50 * GIB, locality=Locality.STRICT_LOCAL)
+    anywhere = volume("anywhere", size_bytes=50 * GIB, locality=Locality.DISABLED)
+
+    assert len(ask_after(local, anywhere, chosen=chosen).accepted) == 2
+
+
+def test_replicas_too_large_for_the_node_of_a_strict_local_one_do_not_wait() -> None:
+    local = volume("local", size_bytes=10 * GIB, locality=Locality.STRICT_LOCAL)
+    tagged = volume(
+        "anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED, node_selector=["a"]
+    )
+    extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
+    big = structs.replace(host(2, 100), tags=frozenset("a"))
+    view = view_of(host(1, 15), big, EVERY_BYTE, *bound(local, tagged))
+    first = extender.filter(pod("local", name="first"), names[:1], view)
+    extender.hold(first, Asked(), timeouts=TIMEOUTS, now=0.0)
+
+    assert extender.filter(pod("anywhere", name="second"), names, view).accepted == names
 
 
 @pytest.mark.parametrize(
     ("locality", "is_accepted"), [(Locality.BEST_EFFORT, True), (Locality.STRICT_LOCAL, False)]
 )
-def test_a_pod_does_not_wait_for_its_own_replicas_unless_they_could_tie_it_to_a_full_node(
+def test_a_pod_is_not_tied_to_a_node_that_its_own_replicas_may_fill(
     locality: Locality, *, is_accepted: bool
 ) -> None:
     volumes = [

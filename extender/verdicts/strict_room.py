@@ -1,0 +1,226 @@
+"""Whether strict-local replicas keep the room on their node while Longhorn places others.
+
+Longhorn places each volume by itself. A replica that may go anywhere may come to the node of a
+strict-local one before that is placed, and take its room. Nothing heals that: the strict-local
+volume waits for room on that node for ever. So its node must have room for it though all replicas
+come there that are on their way and may. This is counted, not searched: Longhorn orders nodes by
+figures that lag, and takes any of those that are equal, so one node may get all of them.
+
+Longhorn places a best-effort volume elsewhere then, and the pod runs. So nobody waits for that
+(docs/decisions/0030-nobody-waits-for-what-might-come.md).
+
+Source: longhorn-manager scheduler/replica_scheduler.go getDiskWithMostBalanceScore.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+from msgspec import structs
+
+from extender.demand.items import item_of
+from extender.holds.hold import State
+from extender.space import NodeSpace
+from extender.upcoming.hosts import Hosts
+from extender.upcoming.upcoming import Upcoming, may_share, most_on_a_node
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import LocalRoomAtRisk
+from extender.verdicts.situation import Situation
+from longhorn import DiskName, NodeName, Replica, may_share_node, may_share_zone
+from packing import Bin, Item, bytes_to_block
+
+_NODES_PER_STEP, _VOLUMES_PER_STEP = 2, 5
+"""So many nodes, and so many volumes on their way, are looked at in the time of a step."""
+
+
+def strict_room_at_risk(
+    situation: Situation, nodes: Iterable[NodeName]
+) -> Mapping[NodeName, Rejection]:
+    """Return which of *nodes*, all accepted else, put the room of a strict-local replica at risk.
+
+    That is the pod's own, or one of another pod: on the node itself, where the pod's volumes may
+    leave too little for it, or on any, where the pod's replicas may come.
+    """
+    held = _held_strict(situation)
+    if not (situation.is_strict or held):
+        return {}
+    nodes = [*nodes]
+    own = [each for each in situation.own if each.count]
+    others = situation.others.each
+    situation.work.spend((len(others) + len(own)) // _VOLUMES_PER_STEP)
+    if own:
+        threat = OnTheirWay((*others, *own), situation)
+        for name in sorted(held, key=lambda each: (held[each] is State.OPEN, each)):
+            if _takes_room(own, name, threat, situation):
+                by_open = held[name] is State.OPEN
+                return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=by_open))
+    settings = situation.view.settings
+    beside = [e for e in own if not e.volume.needs_local_replica or may_share(e.volume, settings)]
+    threat = OnTheirWay((*others, *beside), situation)
+    rejected: dict[NodeName, Rejection] = {}
+    if not situation.is_strict:
+        nodes = [name for name in nodes if name in held]
+    situation.work.spend(len(nodes) // _NODES_PER_STEP)
+    for name in nodes:
+        space, demand = situation.view.spaces[name], situation.demand_on(name).items
+        if not demand or _keeps_room(demand, space, threat, situation, with_open=True):
+            continue
+        by_open = _keeps_room(demand, space, threat, situation, with_open=False)
+        rejected[name] = LocalRoomAtRisk(by_open=by_open)
+    return rejected
+
+
+def _held_strict(situation: Situation) -> dict[NodeName, State]:
+    """Return the nodes that other pods' strict-local replicas are to come to, or may."""
+    found = dict[NodeName, State]()
+    for hold in situation.ledger:
+        if hold.pod.uid == situation.request.pod.uid:
+            continue
+        if any(each.is_strict for each in hold.volumes):
+            for name in hold.nodes:
+                if name in situation.view.spaces and found.get(name) is not State.CHOSEN:
+                    found[name] = hold.state
+    return found
+
+
+def _takes_room(
+    own: Iterable[Upcoming], name: NodeName, threat: "OnTheirWay", situation: Situation
+) -> bool:
+    """Whether the pod's replicas may come to a node, and too many with them."""
+    suited, space = situation.forecast.suited, situation.view.spaces[name]
+    may_come = any(suited.may_go(each, name) and suited.may_join(each, name) for each in own)
+    return may_come and not _keeps_room((), space, threat, situation, with_open=True)
+
+
+def _keeps_room(
+    demand: Sequence[Item],
+    space: NodeSpace,
+    threat: "OnTheirWay",
+    situation: Situation,
+    *,
+    with_open: bool,
+) -> bool:
+    """Whether a node has room for *demand* and for what is bound to it, though a threat comes.
+
+    Args:
+        with_open: Whether what open holds keep there is to find room as well.
+    """
+    bound = situation.bound.on(space) if with_open else situation.bound.sure(space)
+    asking, bins = _asking_on(space, situation)
+    items = (*demand, *(each.item for each in bound), *asking)
+    logical_bytes, physical_bytes = threat.bytes_to(space)
+    logical_bytes += sum(item.logical_bytes for item in items)
+    physical_bytes += sum(item.physical_bytes for item in items)
+    bins = [each for each in bins if physical_bytes <= each.physical_bytes]
+    return all(bytes_to_block(item, bins) > logical_bytes - item.logical_bytes for item in items)
+
+
+class OnTheirWay:
+    """Replicas that Longhorn is about to place, counted so that what may come to a node is a sum.
+
+    Args:
+        upcoming: What goes anywhere.
+    """
+
+    def __init__(self, upcoming: Iterable[Upcoming], situation: Situation) -> None:
+        self._suited, settings = situation.forecast.suited, situation.view.settings
+        sizes: dict[tuple[Hosts, frozenset[str]], list[tuple[int, int]]] = {}
+        self._apart: dict[NodeName, list[Upcoming]] = {}
+        """Those that put no second replica on a node."""
+        for each in upcoming:
+            usage, volume, item = self._suited.usage_of(each), each.volume, each.item
+            zones = frozenset[str]()
+            if not may_share_zone(volume, settings):
+                zones = frozenset(usage.zone_of[name] for name in usage.staying)
+            elif not may_share_node(volume, settings):
+                for name in usage.staying:
+                    self._apart.setdefault(name, []).append(each)
+            size = item.logical_bytes, item.physical_bytes
+            key = self._suited.hosts(each.need), zones
+            sizes.setdefault(key, []).extend([size] * most_on_a_node(each, settings))
+        self._sums = {key: _Sums(found) for key, found in sizes.items()}
+        """By which nodes they may go to, and the zones that they stay out of."""
+
+    def bytes_to(self, space: NodeSpace) -> tuple[int, int]:
+        """Return how many logical and physical bytes may come to a node.
+
+        What has no room there may come all the same while Longhorn's figures still show some.
+        """
+        name, bins = space.node.name, _seen_by_longhorn(space)
+        logical_bytes = physical_bytes = 0
+        for (hosts, zones), sums in self._sums.items():
+            if name in hosts and space.node.zone not in zones:
+                largest = max(bin_.logical_bytes for bin_ in bins if bin_.kind in hosts.kinds)
+                logical, physical = sums.up_to(largest)
+                logical_bytes += logical
+                physical_bytes += physical
+                for each in self._apart.get(name, ()):
+                    if (
+                        self._suited.hosts(each.need) is hosts
+                        and each.item.logical_bytes <= largest
+                    ):
+                        logical_bytes -= each.item.logical_bytes
+                        physical_bytes -= each.item.physical_bytes
+        return logical_bytes, physical_bytes
+
+
+class _Sums:
+    """The sums of all replicas that are no larger than some size."""
+
+    def __init__(self, sizes: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(sizes)
+        self._sizes = [logical for logical, _ in ordered]
+        self._logical = [0, *accumulate(self._sizes)]
+        self._physical = [0, *accumulate(physical for _, physical in ordered)]
+
+    def up_to(self, size_bytes: int) -> tuple[int, int]:
+        """Return the logical and physical bytes of those that are no larger."""
+        count = bisect_right(self._sizes, size_bytes)
+        return self._logical[count], self._physical[count]
+
+
+def _seen_by_longhorn(space: NodeSpace) -> Sequence[Bin]:
+    """Return the disks with the room that Longhorn sees: its figures lag behind what is placed."""
+    unseen = {
+        str(each.disk.name): sum(
+            size for name, size in each.unlisted.items() if name not in each.disk.listed
+        )
+        for each in space.disks
+        if each.unlisted
+    }
+    return _roomier(space.bins, unseen)
+
+
+def _asking_on(space: NodeSpace, situation: Situation) -> tuple[list[Item], Sequence[Bin]]:
+    """Return local replicas of other pods that their disk may refuse yet, and the disks without.
+
+    They count on the disk that they are on. But a replica whose request comes before theirs may get
+    its room, and then they must find another disk of the node.
+    """
+    if not any(each.undecided for each in space.disks):
+        return [], space.bins
+    name, view = space.node.name, situation.view
+    items, given_back = list[Item](), dict[str, int]()
+    for hold in situation.ledger.on_node(name, but=situation.request.pod.uid):
+        for volume in hold.volumes:
+            disk = _asked(view.replicas.get(volume.name, ()), space)
+            if disk is not None:
+                items.append(item_of(volume.name, volume.need, view))
+                given_back[disk] = given_back.get(disk, 0) + volume.need.size_bytes
+    return items, _roomier(space.bins, given_back)
+
+
+def _asked(replicas: Iterable[Replica], space: NodeSpace) -> DiskName | None:
+    """Return the disk of a node that has yet to grant one of *replicas*, if there is one."""
+    names = {replica.name for replica in replicas}
+    found = (each.disk.name for each in space.disks if not names.isdisjoint(each.undecided))
+    return next(found, None)
+
+
+def _roomier(bins: Sequence[Bin], more_bytes: Mapping[str, int]) -> Sequence[Bin]:
+    if not any(more_bytes.values()):
+        return bins
+    return [
+        structs.replace(bin_, logical_bytes=bin_.logical_bytes + more_bytes.get(bin_.id, 0))
+        for bin_ in bins
+    ]
