@@ -3,7 +3,8 @@
 Run as ``python -m benchmarks.bench_bursts``. The service is the real one; kube-scheduler, Longhorn
 and the rest of the cluster are played as in the simulation (`tests/simulation`), without faults.
 The cases are those of `tests/e2e/whole_volumes.py`, and *small* clusters that are nearly full,
-drawn by the seed, with volumes of all localities. Each row is the sum of many runs.
+drawn by the seed, with volumes of all localities. kube-scheduler asks for scores, at weight 2. Each
+row is the sum of many runs.
 """
 
 import argparse

@@ -182,13 +182,16 @@ def live_settings(plan: Plan) -> Object:
 
 def draw_scheduler(random: Random, mode: Mode) -> Configuration:
     """Draw kube-scheduler's configuration; in mode `node` it must let answers wait for longer."""
-    return Configuration(
+    drawn = Configuration(
         http_timeout_seconds=10.0 if mode is Mode.NODE else 5.0,
         node_cache_capable=random.random() < 0.8,
         nominates=random.random() < 0.75,
         status_delay=random.choice([None, None, None, (0.0, 0.5)]),
         choice=random.choice(list(Choice)),
     )
+    # Scores lead to good nodes; without them the others try bad ones, too.
+    weight = drawn.score_weight if drawn.choice is Choice.SPREAD else 0
+    return msgspec.structs.replace(drawn, score_weight=weight)
 
 
 def _draw_classes(random: Random, *, has_ssd: bool) -> dict[str, dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.actors.api import Object
-from tests.actors.scheduler import Reply
+from tests.actors.scheduler import Reply, Verb
 from tests.fakes import Call
 from tests.fakes.installed import ipv4, ipv6
 from tests.fakes.resources import SCHEDULER_RESOURCES
@@ -36,7 +36,7 @@ class Service(Processes):
 
     Attributes:
         connected: The instance that kube-scheduler has a connection to.
-        answered: Told of each answer when it is given: by whom, what, and about which pod.
+        answered: Told of each answer of /filter when it is given: by whom, what, about which pod.
     """
 
     def __init__(self, random: Random, *, pods: int, **settings: Any) -> None:
@@ -54,12 +54,12 @@ class Service(Processes):
         for kind in SCHEDULER_RESOURCES:
             self.server.add_resource(kind)
 
-    async def post(self, body: bytes) -> Reply | None:
-        """POST to /filter as kube-scheduler does; None if the connection breaks or is refused.
+    async def post(self, verb: Verb, body: bytes) -> Reply | None:
+        """POST as kube-scheduler does; None if the connection breaks or is refused.
 
         Whoever is cancelled closes the connection; what has arrived is answered all the same.
         """
-        served = asyncio.create_task(self._serve(body))
+        served = asyncio.create_task(self._serve(verb, body))
         self._served.add(served)
         served.add_done_callback(self._served.discard)
         try:
@@ -84,15 +84,16 @@ class Service(Processes):
         answer = await self.leader.filter(body=PROBE)
         return answer is not None and answer.is_verdict and len(self.leaders) == 1
 
-    async def _serve(self, body: bytes) -> Reply | None:
+    async def _serve(self, verb: Verb, body: bytes) -> Reply | None:
         process = self._connect()
         await asyncio.sleep(self._way.uniform(0, WAY_SECONDS))
         if process is None or not await _runs(process):
             self.connected = None
             return None
         self.connected, self._used_at = process, asyncio.get_running_loop().time()
-        answer = await process.filter(body=body)
-        if answer is not None:
+        ask = process.filter if verb is Verb.FILTER else process.prioritize
+        answer = await ask(body=body)
+        if answer is not None and verb is Verb.FILTER:
             for observer in self.answered:
                 observer(
                     process, msgspec.json.decode(answer.body), msgspec.json.decode(body)["Pod"]

@@ -2,13 +2,13 @@
 
 It follows release 1.36 as far as volumes and extenders go: one scheduling cycle at a time, its
 queues and their back-off, what it assumes, and how it binds. Preemption, scoring by anything but
-the number of pods, CSIStorageCapacity, and the limits of nodes are left out.
+the extender and the number of pods, CSIStorageCapacity, and the limits of nodes are left out.
 """
 
 from tests.actors.scheduler.binding import BindingError
 from tests.actors.scheduler.configuration import Choice, Configuration
 from tests.actors.scheduler.events import Answered, Asked, Assumed, Bound, Event, Forgotten, Refused
-from tests.actors.scheduler.exchange import Ask, CallError, Reply
+from tests.actors.scheduler.exchange import Ask, CallError, Reply, Verb
 from tests.actors.scheduler.scheduler import Scheduler
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "Refused",
     "Reply",
     "Scheduler",
+    "Verb",
 ]

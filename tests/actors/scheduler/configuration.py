@@ -6,7 +6,7 @@ import msgspec
 
 
 class Choice(StrEnum):
-    """Which of several accepted nodes is taken; chance decides between equals."""
+    """Which of several accepted nodes its own plugins prefer; chance decides between equals."""
 
     SPREAD = "spread"
     """The one with the fewest pods."""
@@ -26,3 +26,5 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     status_delay: tuple[float, float] | None = None
     """Between which seconds patches of statuses are late; None to wait for each of them."""
     choice: Choice = Choice.SPREAD
+    score_weight: int = 2
+    """How much the extender's scores count; 0: it is not asked for any."""

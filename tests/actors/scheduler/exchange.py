@@ -5,6 +5,7 @@ decoder matches keys in any letter case; of a repeated key the last one counts.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -19,8 +20,15 @@ class Reply(NamedTuple):
     body: bytes
 
 
-Ask = Callable[[bytes], Awaitable[Reply | None]]
-"""POSTs a body to the extender's filter; None if nobody answers."""
+class Verb(StrEnum):
+    """What the extender is asked for."""
+
+    FILTER = "filter"
+    PRIORITIZE = "prioritize"
+
+
+Ask = Callable[[Verb, bytes], Awaitable[Reply | None]]
+"""POSTs a body to the extender; None if nobody answers."""
 
 
 class CallError(Exception):
@@ -43,6 +51,11 @@ class _Result(msgspec.Struct):
     failednodes: dict[str, str] | None = None
     failedandunresolvablenodes: dict[str, str] | None = None
     error: str = ""
+
+
+class _HostScore(msgspec.Struct, rename="pascal"):
+    host: str
+    score: int
 
 
 class Verdict(NamedTuple):
@@ -82,6 +95,21 @@ def read(reply: Reply, offered: Sequence[str], *, node_cache_capable: bool) -> V
         return Verdict(result.nodenames, failed)
     items = (result.nodes.items if result.nodes else None) or ()
     return Verdict([str(each.metadata.get("name", "")) for each in items], failed)
+
+
+def read_scores(reply: Reply) -> dict[str, int]:
+    """Read the scores of nodes.
+
+    Raises:
+        CallError: As for the real one, which ignores it and goes on without scores.
+    """
+    if reply.status != 200:
+        raise CallError(f"failed prioritize with extender: status {reply.status}")
+    try:
+        found = msgspec.json.decode(reply.body, type=list[_HostScore])
+    except msgspec.MsgspecError as error:
+        raise CallError(f"undecodable answer: {error}") from error
+    return {each.host: each.score for each in found}
 
 
 def _decode(body: bytes) -> _Result:

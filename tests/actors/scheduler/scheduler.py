@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NoReturn
 
@@ -18,6 +18,11 @@ from tests.actors.scheduler.queue import Change, Entry, Queue, Rejector
 from tests.actors.scheduler.status import StatusWriter
 
 _REFUSAL = "0/{} nodes are available: {}."
+_POD_LIMIT = 110
+"""Pods of a node by kubelet's default. A node that has so many gets none of the 100 points that its
+own plugins give for spreading, and an empty one all of them."""
+_POINTS = 10
+"""Points of one of the extender's scores at weight 1 (MaxNodeScore / MaxExtenderPriority)."""
 
 
 class Scheduler:
@@ -151,19 +156,22 @@ class Scheduler:
             why = ", ".join(f"{count} {text}" for text, count in counts)
             await self._reject(entry, pod, Rejector.EXTENDER, _REFUSAL.format(len(nodes), why))
             return
-        node = self._choose(accepted)
+        scores = await self._extender.prioritize(pod, accepted, nodes)
+        node = self._choose(accepted, scores)
         self._assumed[entry.uid] = node
         self._queue.done(entry)
         self._tell(Assumed(pod, node))
         self._tasks.create_task(self._bind(entry, pod, unbound(pod, self._storage), node))
 
-    def _choose(self, accepted: Sequence[str]) -> str:
+    def _choose(self, accepted: Sequence[str], scores: Mapping[str, int]) -> str:
         pods = Counter(self._assumed.values())
         pods.update(pod["spec"].get("nodeName", "") for pod in self._pods.objects.values())
-        signs = {Choice.SPREAD: 1, Choice.PACK: -1, Choice.ANY: 0}
-        sign = signs[self._configuration.choice]
-        best = min(sign * pods[node] for node in accepted)
-        return self._random.choice(sorted(n for n in accepted if sign * pods[n] == best))
+        signs = {Choice.SPREAD: -1, Choice.PACK: 1, Choice.ANY: 0}
+        own = signs[self._configuration.choice] * 100 / _POD_LIMIT
+        extenders = self._configuration.score_weight * _POINTS
+        points = {n: own * pods[n] + extenders * scores.get(n, 0) for n in accepted}
+        best = max(points.values())
+        return self._random.choice(sorted(n for n in points if points[n] == best))
 
     async def _bind(self, entry: Entry, pod: Object, claims: list[Object], node: str) -> None:
         if claims and self._configuration.nominates:

@@ -11,7 +11,7 @@ from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.actors.longhorn import storage_class
 from tests.actors.provisioner import SELECTED_NODE
-from tests.actors.scheduler import Configuration, Event, Forgotten, Reply, Scheduler
+from tests.actors.scheduler import Configuration, Event, Forgotten, Reply, Scheduler, Verb
 from tests.fakes import FakeApiServer
 from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
 
@@ -26,6 +26,8 @@ class Extender:
         seconds: How long an answer takes.
         error: What answers fail with.
         asked: The pods and candidates that were asked about, with the time.
+        scores: By node, what it is worth; without any that is not answered.
+        scored: The candidates whose scores were asked for.
     """
 
     def __init__(self) -> None:
@@ -33,10 +35,16 @@ class Extender:
         self.seconds = 0.0
         self.error = ""
         self.asked: list[tuple[float, str, list[str]]] = []
+        self.scores: dict[str, int] = {}
+        self.scored: list[list[str]] = []
 
-    async def post(self, body: bytes) -> Reply:
+    async def post(self, verb: Verb, body: bytes) -> Reply:
         asked = json.loads(body)
         candidates = asked["NodeNames"]
+        if verb is Verb.PRIORITIZE:
+            self.scored.append(sorted(candidates))
+            scores = [{"Host": n, "Score": self.scores[n]} for n in candidates if n in self.scores]
+            return Reply(200 if scores else 503, json.dumps(scores).encode())
         now = asyncio.get_running_loop().time()
         self.asked.append((now, asked["Pod"]["metadata"]["name"], sorted(candidates)))
         accepts = self.accepts.pop(0) if len(self.accepts) > 1 else self.accepts[0]

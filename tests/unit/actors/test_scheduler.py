@@ -200,3 +200,46 @@ async def test_late_conditions_are_written_after_the_next_answers() -> None:
         await asyncio.sleep(1)
 
         assert stage.condition("a") == stage.condition("b") == ("False", "Unschedulable")
+
+
+async def test_the_node_with_the_best_score_is_taken_though_others_have_fewer_pods() -> None:
+    stage = Stage()
+    stage.extender.accepts = [["node-1"], NODES]
+    stage.extender.scores = {"node-1": 8, NODE: 7}
+    async with stage.running():
+        for name in ("a", "b"):
+            stage.put_pod(name)
+            await settle()
+
+    assert (stage.node_of("b"), stage.extender.scored) == ("node-1", [[*NODES]])
+
+
+async def test_of_equal_scores_the_node_with_the_fewest_pods_is_taken() -> None:
+    stage = Stage()
+    stage.extender.accepts = [["node-1"], NODES]
+    stage.extender.scores = {"node-1": 8, NODE: 8}
+    async with stage.running():
+        for name in ("a", "b"):
+            stage.put_pod(name)
+            await settle()
+
+    assert stage.node_of("b") == NODE
+
+
+async def test_without_an_answer_about_scores_pods_are_spread() -> None:
+    stage = Stage()
+    async with stage.running():
+        for name in ("a", "b", "c"):
+            stage.put_pod(name)
+            await settle()
+
+    assert {stage.node_of(name) for name in ("a", "b", "c")} == {*NODES}
+
+
+async def test_at_weight_0_scores_are_not_asked_for() -> None:
+    stage = Stage(score_weight=0)
+    async with stage.running():
+        stage.put_pod("web")
+        await settle()
+
+    assert (stage.node_of("web") in NODES, stage.extender.scored) == (True, [])
