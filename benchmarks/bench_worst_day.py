@@ -5,11 +5,24 @@ nothing else is said: they depend less on what else the machine does.
 """
 
 import argparse
+from collections.abc import Callable, Mapping
 
-from benchmarks import worst_answers, worst_bursts, worst_lead, worst_waiting
+from benchmarks import worst_answers, worst_bursts, worst_flight, worst_lead, worst_waiting
 from benchmarks.asking import measured
 
-ROWS = ("room", "zone", "events", "burst", "settle", "memory", "waking", "lead")
+ROWS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "room": lambda _: worst_answers.room(),
+    "zone": lambda _: worst_answers.zone(),
+    "events": lambda _: worst_answers.events(),
+    "accepted": lambda _: worst_flight.accepted(),
+    "flight": lambda _: worst_flight.flight(),
+    "claims": lambda _: worst_flight.claims(),
+    "burst": lambda options: worst_bursts.burst(options.limit),
+    "settle": lambda _: worst_bursts.settle(),
+    "memory": lambda _: worst_waiting.memory(),
+    "waking": lambda options: worst_waiting.waking(options.limit),
+    "lead": lambda options: worst_lead.lead(options.lead),
+}
 
 
 def main() -> None:
@@ -26,7 +39,7 @@ def main() -> None:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(ROWS)}")
     for row in rows:
         print(f"\n{row}: a million additions take {measured(_add):.0f} ms of CPU now")
-        _print(row, limit_seconds=options.limit, lead_seconds=options.lead)
+        ROWS[row](options)
 
 
 def _add() -> None:
@@ -34,26 +47,6 @@ def _add() -> None:
     number = 0
     for each in range(10**6):
         number += each
-
-
-def _print(row: str, *, limit_seconds: float, lead_seconds: float) -> None:
-    match row:
-        case "room":
-            worst_answers.room()
-        case "zone":
-            worst_answers.zone()
-        case "events":
-            worst_answers.events()
-        case "burst":
-            worst_bursts.burst(limit_seconds)
-        case "settle":
-            worst_bursts.settle()
-        case "memory":
-            worst_waiting.memory()
-        case "waking":
-            worst_waiting.waking(limit_seconds)
-        case "lead":
-            worst_lead.lead(lead_seconds)
 
 
 if __name__ == "__main__":
