@@ -15,11 +15,11 @@ from extender.last_answer import LastAnswer
 from extender.scoring.prioritizing import best_alone, prioritize
 from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
-from extender.upcoming.outlook import Outlook
+from extender.upcoming.book import Book
 from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
-from extender.view import ClusterView
+from extender.view import ChangeLog, ClusterView
 from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName
 
@@ -50,9 +50,10 @@ class Extender:
         self._balance = balance
         self.ledger = Ledger(mode)
         self.steps = 0
-        self._outlook = Outlook(limits.per_node)
-        self._verdicts = RememberedVerdicts(Verdicts, self._outlook.changes)
-        self._scores = RememberedScores(KnownScores, self._outlook.changes)
+        self._changes = ChangeLog[NodeName]()
+        self._book: Book | None = None
+        self._verdicts = RememberedVerdicts(Verdicts, self._changes)
+        self._scores = RememberedScores(KnownScores, self._changes)
         self._last = LastAnswer()
 
     def filter(
@@ -92,7 +93,7 @@ class Extender:
 
         answer = decide(request, candidates, view, situate, self._verdicts)
         self.steps = sum(each.spent for each in works)
-        self._last.note(answer, self.ledger, self._outlook.version)
+        self._last.note(answer, self.ledger)
         return answer
 
     def prioritize(
@@ -117,7 +118,7 @@ class Extender:
 
         kube-scheduler asks for the scores of the nodes that were accepted right after `filter`.
         """
-        answer = self._last.again(pod, candidates, view, self.ledger, self._outlook.version)
+        answer = self._last.again(pod, candidates, view, self.ledger)
         return None if answer is None else self.score(answer)
 
     def catch_up(self, view: ClusterView, now: float = 0.0, utc: Moment | None = None) -> bool:
@@ -127,9 +128,9 @@ class Extender:
         before, piece by piece.
         """
         work = Work(_STEPS_IN_ONE_GO)
-        self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=work)
+        book = self._up_to_date(view, now, utc, work)
         self.steps = work.spent
-        return not self._outlook.is_behind
+        return not book.is_behind
 
     def knows(self, pod: PodRef, candidates: Sequence[NodeName], view: ClusterView) -> bool:
         """Whether most verdicts on *candidates* follow from earlier ones, or are few."""
@@ -151,8 +152,15 @@ class Extender:
 
         A request without volumes gets what is true for all pods.
         """
-        self._outlook.catch_up(view, self.ledger, now=now, utc=utc, work=Work.unlimited())
-        return situation_of(request, view, self.ledger, self._outlook, limits=self._limits)
+        book = self._up_to_date(view, now, utc, Work.unlimited())
+        return situation_of(request, view, self.ledger, book, limits=self._limits, utc=utc)
+
+    def _up_to_date(self, view: ClusterView, now: float, utc: Moment | None, work: Work) -> Book:
+        book = self._book
+        if book is None or not book.update(view, now=now, utc=utc, work=work):
+            book = self._book = Book(view, self.ledger, self._changes, self._limits.per_node)
+            book.update(view, now=now, utc=utc, work=work)
+        return book
 
     def score(self, answer: Answer) -> Scores:
         """Score the candidates of an answer; neither its view nor holds have changed since."""

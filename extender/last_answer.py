@@ -18,12 +18,11 @@ class LastAnswer:
 
     def __init__(self) -> None:
         self._answer: Answer | None = None
-        self._outlook = 0
         self._seen: Sequence[Cursor] = ()
 
-    def note(self, answer: Answer, ledger: Ledger, outlook: int) -> None:
-        """Note an answer, the holds, and the version of what is upcoming."""
-        self._answer, self._outlook = answer, outlook
+    def note(self, answer: Answer, ledger: Ledger) -> None:
+        """Note an answer and the holds."""
+        self._answer = answer
         self._seen = [log.since(None)[1] for log in _logs(answer.view, ledger)]
 
     def again(
@@ -32,7 +31,6 @@ class LastAnswer:
         candidates: Sequence[NodeName],
         view: ClusterView,
         ledger: Ledger,
-        outlook: int,
     ) -> Answer | None:
         """Return the answer, if it is about this pod and accepted these nodes, and is true still.
 
@@ -43,7 +41,8 @@ class LastAnswer:
         if (
             last is None
             or last.view is not view
-            or self._outlook != outlook
+            or last.situation is None
+            or not last.situation.is_valid
             or last.accepted != candidates
         ):
             return None

@@ -98,7 +98,7 @@ def _node(space: NodeSpace, situation: Situation, extender: Extender) -> NodeFig
         zone=space.node.zone,
         problem="" if problem is None else str(problem),
         held_bytes=sum(sum(each.bytes.values()) for each in held),
-        coming_bytes=sum(each.need.size_bytes for each in situation.forecast.on.get(name, ())),
+        coming_bytes=sum(each.need.size_bytes for each in situation.book.forecast.on.get(name, ())),
         disks=tuple(map(_disk, space.disks)),
     )
 

@@ -187,7 +187,7 @@ def _in_the_way(volume: Volume, sought: Sought | None, explainer: Explainer) -> 
     if sought is None or not sought.next:
         return ""
     for_all = explainer.extender.situation(NOBODY, explainer.view, utc=explainer.utc)
-    missing = for_all.forecast.nowhere.get(volume.name, 0)
+    missing = for_all.book.forecast.nowhere.get(volume.name, 0)
     if not missing:
         return ""
     return (

@@ -48,9 +48,13 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 def expected(situation: Situation) -> Mapping[NodeName, list[Expected]]:
     """Return what the forecast takes of each node."""
-    found = {}
-    for name, there in situation.forecast.on.items():
+    found, forecast = {}, situation.book.forecast.on
+    own = {each.volume.name for each in situation.own}
+    for name in forecast:
         space = situation.view.spaces[name]
+        there = [each for each in forecast[name] if each.volume.name not in own]
+        if not there:
+            continue
         items = [each.item for each in situation.coming_to(space)]
         packed = pack(items, space.bins, step_limit=situation.limits.per_node)
         disks = packed.assignment if isinstance(packed, Packed) else {}

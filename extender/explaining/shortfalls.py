@@ -60,9 +60,10 @@ def shortfalls(
             items = situation.demand_on(name).items
         if not items:
             continue
-        items += tuple(each.item for each in situation.bound.on(space))
+        items += tuple(each.item for each in situation.book.pinned_with_open(space))
         if trials.fit(items, space.bins):
-            items += tuple(each.item for each in situation.forecast.on.get(name, ()))
+            forecast = situation.book.forecast.on.get(name, ())
+            items += tuple(each.item for each in forecast)
         missing[name] = items, space.bins
     nearest = {name: least_growth(*each, trials) for name, each in missing.items()}
     # The nearest of all nodes first, so that no other disk takes the steps from them.

@@ -7,10 +7,9 @@ from msgspec import structs
 
 from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume
-from extender.upcoming.anywhere import once_attached
-from extender.upcoming.finding import beside, find_room
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Upcoming
+from extender.upcoming.volumes import once_attached
 from extender.verdicts.answering import Answer
 from extender.verdicts.starting import local_on
 from extender.view import ClusterView
@@ -58,15 +57,21 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     situation, view = answer.situation, answer.view
     if situation is None or view.settings.unreadable is not None:
         return []
-    forecast, local = situation.forecast.at_leisure(), list[Upcoming]()
+    book, forecast, mark = situation.at_leisure().book, situation.book.forecast, situation.book.mark
+    for each in situation.own:
+        forecast.take_out(each.volume.name)
+    local = [] if node is None else local_on(node, situation)
     if node is not None:
-        local = local_on(node, situation)
-        forecast = beside(forecast, local, node)
+        book.pin(local, node)
+        for each in forecast.evict_beyond(node):
+            forecast.place(each)
     names = {each.volume.name for each in local}
-    return [
+    found = [
         _spread(each, node if each.name in names else None, forecast, view)
         for each in (*answer.request.volumes, *answer.request.remote)
     ]
+    book.back_to(mark)
+    return found
 
 
 def _spread(
@@ -75,7 +80,7 @@ def _spread(
     item = item_of(wanted.name, wanted.need, view)
     due = once_attached(wanted.volume, wanted.need, item, view, has_local=local is not None)
     due = structs.replace(due, local=local)
-    missing = find_room(forecast, due)
+    missing = forecast.place(due)
     replicas = view.replicas.get(wanted.name, ())
     return Spread(
         volume=wanted.name,
@@ -97,7 +102,7 @@ def _spread(
 def _hindrance(due: Upcoming, forecast: Forecast, view: ClusterView) -> Hindrance:
     if not any(space.takes_replicas and space.bins for space in view.spaces.values()):
         return Hindrance.USABLE_DISKS
-    if not forecast.suited.hosts(due.need).zones:
+    if not forecast.eligibility.takers(due.need).zones:
         return Hindrance.DISKS
     roomy, usage = _roomy(due, forecast, view), forecast.usage_of(due)
     if not roomy:
@@ -112,4 +117,4 @@ def _hindrance(due: Upcoming, forecast: Forecast, view: ClusterView) -> Hindranc
 
 def _roomy(due: Upcoming, forecast: Forecast, view: ClusterView) -> list[NodeName]:
     """Return the nodes that would take a replica if nothing else came."""
-    return [name for name in view.spaces if forecast.suited.may_go(due, name)]
+    return [name for name in view.spaces if forecast.eligibility.may_go(due, name)]

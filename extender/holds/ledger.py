@@ -67,6 +67,18 @@ class Ledger:
         here += [hold for hold in self._open.values() if node in hold.nodes]
         return [hold for hold in here if hold.pod.uid != but]
 
+    def holds_of(self, name: VolumeName, *, but: str = "") -> list[Hold]:
+        """Return the holds that name a volume but that of one pod, the chosen ones first."""
+        holds = [hold for hold in self._by_volume.of(name) if hold.pod.uid != but]
+        if len(holds) > 1:
+            holds.sort(key=lambda each: (each.state is State.OPEN, each.pod.uid))
+        return holds
+
+    def chosen_on(self, node: NodeName, *, but: str = "") -> list[Hold]:
+        """Return the holds of pods whose node this is but that of one, by uid."""
+        holds = [hold for hold in self._chosen.of(node) if hold.pod.uid != but]
+        return sorted(holds, key=lambda each: each.pod.uid)
+
     def count(self, state: State) -> int:
         """Return how many holds are in *state*."""
         count = len(self._open)

@@ -7,7 +7,7 @@ from itertools import filterfalse
 from extender.demand.items import Demand
 from extender.scoring.scores import WITHOUT_DATA, Balance, Robustness, Score, scores_of
 from extender.space import NodeSpace
-from extender.upcoming.needs import competitors_of
+from extender.upcoming.upcoming import competitors_of
 from extender.verdicts.candidates import grouped
 from extender.verdicts.remembered import Remembered
 from extender.verdicts.situation import Situation
@@ -176,7 +176,7 @@ class _Coming:
 def _coming_to(name: NodeName, situation: Situation) -> _Coming:
     """Return what comes to one node that is not like others."""
     space, demand = situation.view.spaces[name], situation.demand_on(name)
-    coming = (*situation.bound.on(space), *situation.with_own.on.get(name, ()))
+    coming = situation.book.on(space)
     others = competitors_of(demand, space, coming) if demand.items else coming
     return _Coming(situation, demand, [each.item for each in others])
 

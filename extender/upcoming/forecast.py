@@ -1,141 +1,161 @@
 """Where the replicas that Longhorn will place anywhere find room, each counted once.
 
 They are taken volume by volume, one replica after another, as Longhorn does: each goes to the node
-of the best group with the most unused bytes, which leaves the others most in balance. This is no
-prediction: Longhorn's managers work on figures of half a second ago and not on what others have
-just assigned. It is right in sum.
+of the best group with the most unused bytes, which leaves the others most in balance. None is moved
+for another one. This is no prediction: Longhorn's managers work on figures of half a second ago and
+not on what others have just assigned. It is right in sum.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import structs
 
 from extender.space import NodeSpace
-from extender.upcoming.needs import fits
-from extender.upcoming.suited import Suited
-from extender.upcoming.taken import NOTHING, Refused, Taken, taken_of
+from extender.upcoming.eligibility import Eligibility, Rank
+from extender.upcoming.undo import UndoLog
 from extender.upcoming.upcoming import Upcoming, by_certainty
 from extender.view import ClusterView
 from extender.work import Work
 from longhorn import NodeName, Usage, VolumeName
-from packing import Item
+from packing import Infeasible, Item, is_stranded, pack
 
-_PAIRS_PER_STEP = 40
-"""So many pairs of replica and disk are packed in the time of a step."""
+Pinned = Callable[[NodeSpace], Sequence[Upcoming]]
+"""Returns what comes to a node for itself."""
+_PAIRS_PER_STEP, _RANKS_PER_STEP = 40, 100
+"""So many pairs of replica and disk are packed, and so many nodes are passed over, in the time of a
+step."""
+
+
+class Taken(NamedTuple):
+    """All that comes to one node."""
+
+    items: tuple[Item, ...]
+    logical_bytes: int
+    physical_bytes: int
 
 
 class Forecast:
     """What comes anywhere, and the node that it is forecast on.
 
-    There is one for all pods, which is kept up to date. What one pod finds is a copy of it: of the
-    nodes that are the same for the pod as for all, nothing is worked out again.
-
     Args:
-        bound: Returns what a node takes for itself.
+        view: The cluster.
+        pinned: Returns what a node takes for itself.
+        log: Where changes are noted, so that they can be taken back.
+        step_limit: Of one packing.
 
     Attributes:
         on: What is forecast on each node; of each record one replica.
         nowhere: Volumes with replicas that find no room now, and how many.
+        counts: How many replicas find room, sure ones and those of open holds, and how many none.
+        eligibility: Which nodes suit which replicas.
+        work: What may still be done.
         is_cut_short: Whether a node with room may be there that was not found, as work was over.
     """
 
-    def __init__(
-        self, view: ClusterView, bound: Callable[[NodeSpace], Sequence[Upcoming]], step_limit: int
-    ) -> None:
+    def __init__(self, view: ClusterView, pinned: Pinned, log: UndoLog, step_limit: int) -> None:
         self.on: dict[NodeName, tuple[Upcoming, ...]] = {}
         self.nowhere: dict[VolumeName, int] = {}
-        self.suited = Suited(view, lambda name: self.taken(name).logical_bytes)
+        self.counts = {"sure": 0, "open": 0, "nowhere": 0}
+        self.eligibility = Eligibility(view, lambda name: self.taken(name).logical_bytes)
         self.work = Work.unlimited()
         self.is_cut_short = False
-        self._bound = bound
+        self._pinned = pinned
+        self._log = log
         self._step_limit = step_limit
         self._nodes_of: dict[VolumeName, tuple[NodeName, ...]] = {}
         """Where replicas of each volume are forecast, a node as often as it gets one."""
         self._taken: dict[NodeName, Taken] = {}
-        self._refused = Refused()
-        self._copied: Forecast | None = None
-        self._apart: set[NodeName] = set()
-        """In a copy, the nodes that are not as in what was copied."""
-        self._all_apart = False
-        self._changes: dict[NodeName, None] = {}
-        """The nodes that have changed, but for those of copies."""
-
-    def copy(
-        self,
-        bound: Callable[[NodeSpace], Sequence[Upcoming]] | None = None,
-        apart: Iterable[NodeName] = (),
-        *,
-        is_more: bool = False,
-    ) -> "Forecast":
-        """Return a forecast of its own with the same in it.
-
-        Args:
-            bound: Returns what a node takes for itself, if that is something else than it was.
-            apart: The nodes where it is.
-            is_more: Whether it may be more than it was, and nowhere less, on all other nodes, too.
-        """
-        new = Forecast(self.view, bound or self._bound, self._step_limit)
-        new.on, new.nowhere, new.work = {**self.on}, {**self.nowhere}, self.work
-        new.suited = self.suited
-        new._nodes_of = {**self._nodes_of}
-        new._copied, new._apart, new._all_apart = self, {*apart, *self._apart}, is_more
-        return new
-
-    def at_leisure(self) -> "Forecast":
-        """Return the same for somebody whose work has no limit."""
-        new = self.copy()
-        new.work = Work.unlimited()
-        return new
-
-    @property
-    def view(self) -> ClusterView:
-        """The cluster."""
-        return self.suited.view
-
-    @property
-    def apart(self) -> AbstractSet[NodeName]:
-        """The nodes that are not as in what was copied; none if nothing was."""
-        return self._apart
-
-    @property
-    def volumes(self) -> Collection[VolumeName]:
-        """The volumes of which something is forecast."""
-        return self._nodes_of.keys()
-
-    def bound_to(self, name: NodeName) -> Sequence[Upcoming]:
-        """Return what a node takes for itself."""
-        return self._bound(self.view.spaces[name])
+        self._misfits: dict[NodeName, list[Item]] = {}
+        """The smallest replicas that nodes do not take."""
 
     def nodes_of(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Return where replicas of a volume are forecast, a node as often as it gets one."""
         return self._nodes_of.get(name, ())
 
+    @property
+    def volumes(self) -> Iterable[VolumeName]:
+        """The volumes of which something is forecast."""
+        return self._nodes_of.keys()
+
     def usage_of(self, upcoming: Upcoming) -> Usage:
         """Return which nodes and zones the volume uses, with what is forecast of it."""
-        usage = self.suited.usage_of(upcoming)
+        usage = self.eligibility.usage_of(upcoming)
         for node in self.nodes_of(upcoming.volume.name):
-            usage = usage.plus(node, self.view.spaces[node].node.zone)
+            usage = usage.plus(node, self.eligibility.view.spaces[node].node.zone)
         return usage
 
-    def unused_bytes(self, name: NodeName, upcoming: Upcoming) -> int:
-        """Return what is unused on a node for such replicas, beside all that comes there."""
-        hosts = self.suited.hosts(upcoming.need)
-        return max(0, hosts.unused_bytes(name) - self.taken(name).logical_bytes)
+    def taken(self, name: NodeName) -> Taken:
+        """Return what a node takes for itself, and by this forecast."""
+        found = self._taken.get(name)
+        if found is None:
+            space = self.eligibility.view.spaces.get(name)
+            pinned = () if space is None else self._pinned(space)
+            items = tuple([each.item for each in (*pinned, *self.on.get(name, ()))])
+            found = self._taken[name] = Taken(
+                items,
+                sum([item.logical_bytes for item in items]),
+                sum([item.physical_bytes for item in items]),
+            )
+        return found
+
+    def place(self, upcoming: Upcoming, beside: Pinned | None = None) -> int:
+        """Find room for the replicas of a volume, beside those of it that have some already.
+
+        Returns for how many there is none.
+
+        Args:
+            beside: Returns what else a node must take.
+        """
+        name = upcoming.volume.name
+        missing = max(0, upcoming.count - len(self.nodes_of(name)))
+        while missing:
+            best = self._best_node(upcoming, beside)
+            if best is None:
+                break
+            self.put(upcoming, best)
+            missing -= 1
+        self._note_missing(name, missing)
+        return missing
+
+    def keep(self, upcoming: Upcoming, nodes: Iterable[NodeName]) -> None:
+        """Put replicas of a volume on these nodes, where they may be; all others are left out."""
+        eligibility = self.eligibility
+        for node in nodes:
+            if len(self.nodes_of(upcoming.volume.name)) == upcoming.count:
+                break
+            if eligibility.may_go(upcoming, node) and self._takes(node, upcoming):
+                groups = eligibility.groups(upcoming, self.usage_of(upcoming))
+                if eligibility.is_in(groups, node):
+                    self.put(upcoming, node)
+
+    def put(self, upcoming: Upcoming, name: NodeName) -> None:
+        """Put one more replica of a volume on a node."""
+        volume = upcoming.volume.name
+        nodes = self.nodes_of(volume)
+        if name in nodes:
+            item = structs.replace(upcoming.item, id=f"{volume}/{nodes.count(name)}")
+            upcoming = structs.replace(upcoming, item=item)
+        self._log.set(self.on, name, (*self.on.get(name, ()), upcoming))
+        self._log.set(self._nodes_of, volume, (*nodes, name))
+        self._count("sure" if upcoming.is_sure else "open", 1)
+        self.note_taken(name, has_more=False)
 
     def take_out(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Take away what is forecast of a volume; return where that was."""
-        self.nowhere.pop(name, None)
-        return self.lift(name)
-
-    def lift(self, name: VolumeName) -> tuple[NodeName, ...]:
-        """Take it away for a moment, to put it elsewhere; return where that was."""
-        nodes = self._nodes_of.pop(name, ())
+        nodes = self.nodes_of(name)
+        self._note_missing(name, 0)
+        self._log.pop(self._nodes_of, name)
         for node in dict.fromkeys(nodes):
-            self.on[node] = tuple(each for each in self.on[node] if each.volume.name != name)
-            if not self.on[node]:
-                del self.on[node]
-            self._changed(node, has_more=True)
+            there = self.on[node]
+            rest = tuple(each for each in there if each.volume.name != name)
+            is_sure = next(each.is_sure for each in there if each.volume.name == name)
+            self._count("sure" if is_sure else "open", len(rest) - len(there))
+            if rest:
+                self._log.set(self.on, node, rest)
+            else:
+                self._log.pop(self.on, node)
+            self.note_taken(node, has_more=True)
         return nodes
 
     def evict_beyond(self, node: NodeName) -> list[Upcoming]:
@@ -145,77 +165,71 @@ class Forecast:
         """
         evicted = self._beyond(node)
         for upcoming in evicted:
-            self.put_all(upcoming, self.lift(upcoming.volume.name), but=node)
+            rest = [*self.take_out(upcoming.volume.name)]
+            rest.remove(node)
+            for name in rest:
+                self.put(upcoming, name)
         return evicted
-
-    def note_nodes(self, names: Collection[NodeName], *, have_changed: bool) -> None:
-        """Note that nodes take something else for themselves, or have also another space."""
-        for name in names:
-            if have_changed:
-                self.suited.note_space(name)
-            self._changed(name, has_more=True)
-
-    def drain_changed(self) -> list[NodeName]:
-        """Return the nodes where something else is taken since the last time this was asked."""
-        changed, self._changes = [*self._changes], {}
-        return changed
-
-    def taken(self, name: NodeName) -> Taken:
-        """Return what a node takes for itself, and by this forecast."""
-        if self._copied is not None and name not in self._apart and not self._all_apart:
-            return self._copied.taken(name)
-        found, space = self._taken.get(name), self.view.spaces.get(name)
-        if found is None and space is not None:
-            coming = (*self._bound(space), *self.on.get(name, ()))
-            found = self._taken[name] = taken_of([each.item for each in coming])
-        return found or NOTHING
-
-    def takes(self, name: NodeName, upcoming: Upcoming) -> bool:
-        """Whether a node takes one more replica."""
-        if self._copied is not None and name not in self._apart:
-            if not self._copied.takes(name, upcoming):
-                return False
-            if not self._all_apart:
-                return True
-        item = upcoming.item
-        if self._refused.has(name, item) or not self.suited.may_go(upcoming, name):
-            return False
-        taken = self.taken(name)
-        if not taken.items or self.fits(name, (*taken.items, item)):
-            return True
-        empty = structs.replace(item, physical_bytes=0)
-        if not item.physical_bytes or not self.fits(name, (*taken.items, empty)):
-            item = empty  # whatever is written to it, it has no room
-            if self._copied is None:
-                self.suited.hosts(upcoming.need).refuse(name, item.logical_bytes)
-        self._refused.add(name, item)
-        return False
 
     def fits(self, name: NodeName, items: Sequence[Item]) -> bool:
         """Whether a node takes all of *items*; not decided within the limit counts as yes."""
-        space = self.view.spaces[name]
+        space = self.eligibility.view.spaces[name]
         self.work.spend(1 + len(items) * len(space.bins) // _PAIRS_PER_STEP)
-        return fits(items, space, self._step_limit)
+        return _fits(items, space, self._step_limit)
 
-    def put_all(
-        self, upcoming: Upcoming, nodes: Iterable[NodeName], but: NodeName | None = None
-    ) -> None:
-        """Put replicas of a volume on all of *nodes*; once not on one of them."""
-        rest = [*nodes]
-        if but is not None:
-            rest.remove(but)
-        for name in rest:
-            self.put(upcoming, name)
+    def note_space(self, name: NodeName) -> None:
+        """Note that the space of a node has changed."""
+        self.eligibility.note_space(name)
+        self.note_taken(name, has_more=True)
+
+    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
+        """Note that something else comes to a node; *has_more* if it may take more now."""
+        self._taken.pop(name, None)
+        if has_more:
+            self._misfits.pop(name, None)
+        self.eligibility.note_taken(name, has_more=has_more)
+
+    def _note_missing(self, name: VolumeName, missing: int) -> None:
+        before = self.nowhere.get(name, 0)
+        if missing != before:
+            self._count("nowhere", missing - before)
+            if missing:
+                self._log.set(self.nowhere, name, missing)
+            else:
+                self._log.pop(self.nowhere, name)
+
+    def _count(self, kind: str, more: int) -> None:
+        self._log.set(self.counts, kind, self.counts[kind] + more)
+
+    def _takes(self, name: NodeName, upcoming: Upcoming, beside: Pinned | None = None) -> bool:
+        """Whether a node takes one more replica."""
+        item, misfits = upcoming.item, self._misfits.get(name, ())
+        if any(_is_as_large(item, each) for each in misfits):
+            return False
+        if not self.eligibility.may_go(upcoming, name):
+            return False
+        taken = self.taken(name).items
+        if beside is not None:
+            more = beside(self.eligibility.view.spaces[name])
+            return self.fits(name, (*taken, *(each.item for each in more), item))
+        if not taken or self.fits(name, (*taken, item)):
+            return True
+        empty = structs.replace(item, physical_bytes=0)
+        if not item.physical_bytes or not self.fits(name, (*taken, empty)):
+            item = empty  # whatever is written to it, it has no room
+            self.eligibility.takers(upcoming.need).refuse(name, item.logical_bytes)
+        self._misfits[name] = [*(each for each in misfits if not _is_as_large(each, item)), item]
+        return False
 
     def _beyond(self, node: NodeName) -> list[Upcoming]:
         """Return what a node does not take of what is forecast there: the least sure of it."""
-        there = self.on.get(node, ())
-        if not there or node not in self.view.spaces:
+        there, space = self.on.get(node, ()), self.eligibility.view.spaces.get(node)
+        if not there or space is None:
             return [*there]
-        suited = [each for each in there if self.suited.may_go(each, node)]
+        suited = [each for each in there if self.eligibility.may_go(each, node)]
         if len(suited) == len(there) and self.fits(node, self.taken(node).items):
             return []
-        kept = [each.item for each in self._bound(self.view.spaces[node])]
+        kept = [each.item for each in self._pinned(space)]
         beyond = [each for each in there if not any(each is one for one in suited)]
         for upcoming in sorted(suited, key=by_certainty):
             if self.fits(node, [*kept, upcoming.item]):
@@ -224,23 +238,78 @@ class Forecast:
                 beyond.append(upcoming)
         return beyond
 
-    def put(self, upcoming: Upcoming, name: NodeName) -> None:
-        """Put one more replica of a volume on a node."""
-        volume = upcoming.volume.name
-        nodes = self._nodes_of.get(volume, ())
-        if name in nodes:
-            item = structs.replace(upcoming.item, id=f"{volume}/{nodes.count(name)}")
-            upcoming = structs.replace(upcoming, item=item)
-        self.on[name] = (*self.on.get(name, ()), upcoming)
-        self._nodes_of[volume] = (*nodes, name)
-        self._changed(name, has_more=False)
+    def _best_node(self, upcoming: Upcoming, beside: Pinned | None) -> NodeName | None:
+        """Return the node that Longhorn would take for the next replica, None if none has room.
 
-    def _changed(self, name: NodeName, *, has_more: bool) -> None:
-        self._taken.pop(name, None)
-        if has_more:
-            self._refused.forget(name)
-        if self._copied is not None:
-            self._apart.add(name)
-            return
-        self._changes[name] = None
-        self.suited.note_taken(name, has_more=has_more)
+        Longhorn's groups, on an index of nodes (`Takers`): which of them takes a replica is known
+        of each profile, zone by zone, so that nobody goes through thousands of nodes for each of
+        hundreds.
+        """
+        usage, prefers = self.usage_of(upcoming), upcoming.prefers
+        takers, spaces = self.eligibility.takers(upcoming.need), self.eligibility.view.spaces
+        if prefers is not None and (
+            prefers in usage.zone_of or not self._takes(prefers, upcoming, beside)
+        ):
+            prefers = None
+        tried = set[str]()
+        for group in self.eligibility.groups(upcoming, usage):
+            if prefers is not None and group.has(prefers, spaces[prefers].node.zone):
+                return prefers
+            if group.only is not None:
+                ranks = [
+                    (-max(0, takers.unused_bytes(name) - self.taken(name).logical_bytes), name)
+                    for name in group.only
+                    if self._takes(name, upcoming, beside)
+                ]
+            else:
+                zones = [z for z in takers.zones if z not in group.but_zones and z not in tried]
+                tried.update(zones)
+                found = (self._roomiest_in(zone, upcoming, usage, beside) for zone in zones)
+                ranks = [rank for rank in found if rank is not None]
+            if ranks:
+                return min(ranks)[1]
+        return None
+
+    def _roomiest_in(
+        self, zone: str, upcoming: Upcoming, usage: Usage, beside: Pinned | None
+    ) -> Rank | None:
+        """Return the node with the most unused bytes among those of a zone without a replica."""
+        takers, size = self.eligibility.takers(upcoming.need), upcoming.item.logical_bytes
+        most = takers.most_bytes
+        ranks = takers.ranks(zone) if takers.may_take(zone, size) else ()
+        self.work.spend(len(ranks) // _RANKS_PER_STEP)
+        for rank in ranks:
+            name = rank[1]
+            if most[name] < size or name in usage.zone_of:
+                continue
+            if self.work.is_over:
+                self.is_cut_short = True
+                return None
+            if self._takes(name, upcoming, beside):
+                return rank
+        if ranks and beside is None:
+            takers.note_full(zone)
+        return None
+
+
+def _fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
+    logical = sum([item.logical_bytes for item in items])
+    physical = sum([item.physical_bytes for item in items])
+    for bin_ in space.roomiest:
+        if (
+            logical <= bin_.logical_bytes
+            and physical <= bin_.physical_bytes
+            and all(bin_.kind in item.kinds for item in items)
+        ):
+            return True
+    if any(is_stranded(item, space.roomiest) for item in items):
+        return False
+    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
+
+
+def _is_as_large(item: Item, other: Item) -> bool:
+    return (
+        item.logical_bytes >= other.logical_bytes
+        and item.physical_bytes >= other.physical_bytes
+        and item.kinds <= other.kinds
+    )

@@ -1,11 +1,12 @@
-"""One record for all room that will be taken and is not yet."""
+"""Room that will be taken and is not yet: one record for all of it, and what of it competes."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 import msgspec
-from msgspec import structs
 
+from extender.demand.items import Demand
+from extender.space import NodeSpace
 from longhorn import (
     Need,
     NodeName,
@@ -16,7 +17,7 @@ from longhorn import (
     may_share_node,
     may_share_zone,
 )
-from packing import Item
+from packing import Item, Kind
 
 
 class Certainty(IntEnum):
@@ -48,63 +49,13 @@ class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_sure(self) -> bool:
-        """Whether it comes wherever pods go that may yet go to several nodes."""
+        """Whether it does not depend on an open hold."""
         return self.certainty is not Certainty.OPEN
 
 
 def by_certainty(upcoming: Upcoming) -> tuple[bool, VolumeName]:
     """Return what sorts them: the sure ones first, of one certainty by name."""
     return not upcoming.is_sure, upcoming.volume.name
-
-
-class Sums(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes anywhere, in sum."""
-
-    sure: int = 0
-    """Replicas that come in any case."""
-    open: int = 0
-    """Those of pods that may yet go to several nodes."""
-    most_bytes: int = 0
-    """The most that may go to one node."""
-    physical_bytes: int = 0
-
-    def plus(self, upcoming: Upcoming, settings: Settings, times: int = 1) -> "Sums":
-        """Return the sums with these replicas as well, or without them if *times* is -1."""
-        count, need = times * upcoming.count, upcoming.need
-        most = times * most_on_a_node(upcoming, settings)
-        return Sums(
-            sure=self.sure + (count if upcoming.is_sure else 0),
-            open=self.open + (0 if upcoming.is_sure else count),
-            most_bytes=self.most_bytes + most * need.size_bytes,
-            physical_bytes=self.physical_bytes + count * need.actual_bytes,
-        )
-
-
-class Crowd(msgspec.Struct, frozen=True, kw_only=True):
-    """All that comes anywhere, volume by volume and in sum."""
-
-    each: tuple[Upcoming, ...] = ()
-    sums: Sums = Sums()
-
-    def plus(self, more: Collection[Upcoming], settings: Settings) -> "Crowd":
-        """Return the crowd with these as well."""
-        sums = self.sums
-        for upcoming in more:
-            sums = sums.plus(upcoming, settings)
-        return Crowd(each=(*self.each, *more), sums=sums) if more else self
-
-    def without(
-        self, names: Iterable[VolumeName], of: Mapping[VolumeName, Upcoming], settings: Settings
-    ) -> "Crowd":
-        """Return the crowd without these volumes, as *of* has them."""
-        gone = {name: of[name] for name in names if name in of}
-        if not gone:
-            return self
-        sums = self.sums
-        for upcoming in gone.values():
-            sums = sums.plus(upcoming, settings, times=-1)
-        rest = tuple(each for each in self.each if each.volume.name not in gone)
-        return structs.replace(self, each=rest, sums=sums)
 
 
 def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:
@@ -117,5 +68,31 @@ def may_share(volume: Volume, settings: Settings) -> bool:
     return may_share_node(volume, settings) and may_share_zone(volume, settings)
 
 
-Load = tuple[Upcoming, ...]
-"""All that comes to one node for itself, the surest first."""
+def competitors_of(
+    demand: Demand, space: NodeSpace, upcoming: Iterable[Upcoming]
+) -> list[Upcoming]:
+    """Return what of all that comes to a node competes with *demand*, the surest first.
+
+    That is what may use the same disks, or disks that the rest may use. Longhorn retries a replica
+    with hardNodeAffinity at least every 30 s, so it takes room as soon as there is any.
+    docs/decisions/0001 says what counts.
+    """
+    upcoming = sorted(upcoming, key=lambda each: each.certainty)
+    if not upcoming:
+        return []
+    here = frozenset(bin_.kind for bin_ in space.bins)
+    kinds = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
+    reached = _reached(upcoming, kinds, here)
+    return [each for each in upcoming if each.item.kinds & reached]
+
+
+def _reached(
+    upcoming: Iterable[Upcoming], kinds: frozenset[Kind], here: frozenset[Kind]
+) -> frozenset[Kind]:
+    """Return *kinds* of disks, and those that whoever may use any of these may use as well.
+
+    Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
+    of another node would suit both.
+    """
+    more = kinds.union(*(each.item.kinds & here for each in upcoming if each.item.kinds & kinds))
+    return kinds if more == kinds else _reached(upcoming, more, here)

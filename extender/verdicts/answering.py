@@ -21,7 +21,7 @@ from extender.verdicts.rejections import (
 )
 from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.situation import Situation
-from extender.verdicts.starting import crowded_out, needs_room, start
+from extender.verdicts.starting import crowded_out, needed_anywhere, why_not_started
 from extender.verdicts.strict_room import strict_room_at_risk
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def forecast(self) -> Mapping[str, int]:
         """How many replicas of other volumes count that are not placed: sure, open, nowhere."""
-        return {} if self.situation is None else _counts(self.situation)
+        return {} if self.situation is None else self.situation.counts
 
     @property
     def is_open(self) -> bool:
@@ -135,7 +135,7 @@ def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> A
     """Accept all nodes for a pod that needs no room on its node, and none to start."""
     if situation.request.volumes:
         return None
-    if situation.view.settings.unreadable is None and needs_room(situation):
+    if situation.view.settings.unreadable is None and needed_anywhere(situation):
         return None
     return _answer(situation, candidates, {}, Basis.NOTHING_LOCAL)
 
@@ -186,11 +186,10 @@ def _judged(
     if request.volumes:
         rejected = judging.rejections(candidates, remembered)
     if len(rejected) < len(candidates):
-        started = start(situation)
-        if isinstance(started, Rejection):
-            rejected = dict.fromkeys(candidates, started)
+        why_not = why_not_started(situation)
+        if why_not is not None:
+            rejected = dict.fromkeys(candidates, why_not)
         else:
-            situation = started
             rejected |= crowded_out(situation, filterfalse(rejected.__contains__, candidates))
             accepted = filterfalse(rejected.__contains__, candidates)
             rejected |= strict_room_at_risk(situation, accepted)
@@ -219,12 +218,3 @@ def _answer(
         steps=steps,
         is_cut_short=situation.work.is_over,
     )
-
-
-def _counts(situation: Situation) -> dict[str, int]:
-    """Count the replicas coming that are sure, those of open holds, and those without room."""
-    sums, nowhere = situation.others.sums, situation.forecast.nowhere
-    found = {"sure": sums.sure, "open": sums.open, "nowhere": sum(nowhere.values())}
-    for each in situation.others.each if nowhere else ():
-        found["sure" if each.is_sure else "open"] -= nowhere.get(each.volume.name, 0)
-    return found

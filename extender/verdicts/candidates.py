@@ -7,7 +7,7 @@ from itertools import filterfalse
 import msgspec
 
 from extender.holds.hold import Mode
-from extender.upcoming.bound_to_others import OpenHolds
+from extender.upcoming.pinned import OpenHolds
 from extender.verdicts.judging import glance, judge
 from extender.verdicts.rejections import NodeReserved, Rejection, UnknownNode, UnreadableNode
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
@@ -43,11 +43,11 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
     A burst of pods to thousands of nodes would look at each node for each pod otherwise.
     """
     ledger, uid = situation.ledger, situation.request.pod.uid
-    open_ = situation.bound.open
-    apart = situation.holders | open_.partly | situation.with_own.apart
-    chosen = ledger.chosen_nodes(but=uid)
+    book = situation.book
+    open_ = book.open
+    apart = situation.holders | open_.partly | book.apart
     if ledger.mode is Mode.NODE:
-        apart |= chosen
+        apart |= ledger.chosen_nodes(but=uid)
     alone, beside, singly = nodes, list[NodeName](), list[NodeName]()
     if situation.strict_nodes:
         alone, singly = [], [*nodes]
@@ -62,7 +62,7 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
         beside=beside,
         open=open_,
         singly=singly,
-        busy=chosen | situation.with_own.on.keys() | situation.bound.nodes_due,
+        busy=book.busy,
     )
 
 

@@ -6,8 +6,7 @@ import msgspec
 
 from extender.demand.items import Demand, suits, told_apart, total_of
 from extender.space import NodeSpace
-from extender.upcoming.needs import competitors_of
-from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.upcoming.upcoming import Certainty, Upcoming, competitors_of
 from extender.verdicts.rejections import (
     LinkedCloneElsewhere,
     Rejection,
@@ -57,6 +56,7 @@ def glance(
         beside: What open holds of other pods keep on each of these nodes.
     """
     demand, view, spaces = situation.demand, situation.view, situation.view.spaces
+    forecast = situation.book.forecast
     total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
     own = total.logical_bytes, total.physical_bytes, total.kinds
     suits_any_node = not (demand.node_selectors or demand.topologies)
@@ -73,7 +73,7 @@ def glance(
             continue
         logical_bytes, physical_bytes, kinds = own
         if name in busy or space.pending:
-            taken = situation.forecast.taken(name)
+            taken = forecast.taken(name)
             logical_bytes += taken.logical_bytes
             physical_bytes += taken.physical_bytes
             kinds = kinds.intersection(*(item.kinds for item in taken.items))

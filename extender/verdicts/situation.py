@@ -10,14 +10,12 @@ from extender.demand.items import Demand, demand_of, item_of
 from extender.demand.requests import PodRequest
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
-from extender.upcoming.anywhere import once_attached
-from extender.upcoming.bound_to_others import BoundToOthers
-from extender.upcoming.forecast import Forecast
-from extender.upcoming.outlook import Outlook
-from extender.upcoming.upcoming import Crowd, Upcoming
+from extender.upcoming.book import Book
+from extender.upcoming.upcoming import Upcoming
+from extender.upcoming.volumes import once_attached
 from extender.view import ClusterView
 from extender.work import StepLimits, Work
-from longhorn import NodeName, VolumeName
+from longhorn import Moment, NodeName, VolumeName
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,35 +36,43 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that hold a replica of any of the volumes."""
     strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
     """Where strict-local volumes have their replica; those not placed yet are left out."""
-    bound: BoundToOthers
-    """What comes to one node each, besides the pod's own."""
-    others: Crowd
-    """What Longhorn will place anywhere, besides the pod's own."""
     own: tuple[Upcoming, ...]
-    """What it will place anywhere of the pod's volumes; it may be nothing of some."""
-    forecast: Forecast
-    """Where *others* find room; nobody adds to it."""
-    with_own: Forecast
-    """The same with the pod's volumes that need nothing on its node, once these found room
-    (`starting.start`)."""
-    beside_open: Forecast | None = None
-    """The same beside all that open holds keep; None if there are none, or nothing needs room."""
+    """What Longhorn will place anywhere of the pod's volumes; it may be nothing of some."""
+    counts: Mapping[str, int]
+    """How many replicas of other volumes count that are not placed: sure, open, nowhere."""
+    asked: Book
+    """All that is upcoming, without the pod's own."""
+    turn: object
+    """Which state of the book that is."""
+
+    @property
+    def book(self) -> Book:
+        """All that is upcoming, without the pod's own, but for what was placed to decide on it.
+
+        It stands until another pod is asked about.
+        """
+        assert self.is_valid, "another pod was asked about since"
+        return self.asked
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether no other pod was asked about since, and nothing has changed that is upcoming."""
+        return self.asked.turn is self.turn
+
+    def coming_to(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return all that comes to a node but for the pod's own."""
+        own = {volume.name for volume in (*self.request.volumes, *self.request.remote)}
+        return tuple(each for each in self.book.on(space) if each.volume.name not in own)
 
     @property
     def is_strict(self) -> bool:
         """Whether a strict-local volume is not placed yet."""
         return any(v.is_strict and v.name not in self.strict_nodes for v in self.request.volumes)
 
-    def coming_to(self, space: NodeSpace) -> tuple[Upcoming, ...]:
-        """Return all that comes to a node: what is bound to it, and what is forecast there."""
-        return (*self.bound.on(space), *self.forecast.on.get(space.node.name, ()))
-
     def at_leisure(self) -> "Situation":
         """Return the same for somebody whose work has no limit, as a command."""
-        forecast, work = self.forecast.at_leisure(), Work.unlimited()
-        return structs.replace(
-            self, forecast=forecast, with_own=forecast, beside_open=None, work=work
-        )
+        self.book.forecast.work = Work.unlimited()
+        return structs.replace(self, work=self.book.forecast.work)
 
     def demand_on(self, name: NodeName) -> Demand:
         """Return what a node must take anew: volumes that have a replica there need no room."""
@@ -81,17 +87,27 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def situation_of(
-    request: PodRequest, view: ClusterView, ledger: Ledger, outlook: Outlook, *, limits: StepLimits
+    request: PodRequest,
+    view: ClusterView,
+    ledger: Ledger,
+    book: Book,
+    *,
+    limits: StepLimits,
+    utc: Moment | None = None,
 ) -> Situation:
     """Gather what an answer to *request* rests on.
 
     Args:
-        outlook: What else will take room, up to date with both.
+        request: The pod.
+        view: The cluster.
+        ledger: The holds.
+        book: What else will take room, up to date with both.
+        limits: How much may be done.
+        utc: The date and time, None if it is not known.
     """
     work = Work(limits.per_request)
     wanted = (*request.volumes, *request.remote)
-    names = frozenset(volume.name for volume in wanted)
-    bound, forecast, others = outlook.without(request.pod.uid, names, work)
+    book.ask(request.pod.uid, [volume.name for volume in wanted], utc=utc, work=work)
     existing = existing_of(request, view)
     demand = demand_of([(each.name, each.need) for each in request.volumes], view)
     items = [*demand.items, *(item_of(each.name, each.need, view) for each in request.remote)]
@@ -105,14 +121,13 @@ def situation_of(
         demand=demand,
         holders=frozenset(name for by_node in existing.values() for name in by_node),
         strict_nodes=strict_nodes(request, view),
-        bound=bound,
-        others=others,
         own=tuple(
             once_attached(each.volume, each.need, item, view, has_local=each.is_local)
             for each, item in zip(wanted, items, strict=True)
         ),
-        forecast=forecast,
-        with_own=forecast,
+        counts={**book.forecast.counts},
+        asked=book,
+        turn=book.turn,
     )
 
 

@@ -21,7 +21,7 @@ from msgspec import structs
 from extender.demand.items import item_of
 from extender.holds.hold import State
 from extender.space import NodeSpace
-from extender.upcoming.hosts import Hosts
+from extender.upcoming.eligibility import Takers
 from extender.upcoming.upcoming import Upcoming, may_share, most_on_a_node
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import LocalRoomAtRisk
@@ -46,7 +46,7 @@ def strict_room_at_risk(
         return {}
     nodes = [*nodes]
     own = [each for each in situation.own if each.count]
-    others = situation.others.each
+    others = situation.book.anywhere.values()
     situation.work.spend((len(others) + len(own)) // _VOLUMES_PER_STEP)
     if own:
         threat = OnTheirWay((*others, *own), situation)
@@ -87,8 +87,10 @@ def _takes_room(
     own: Iterable[Upcoming], name: NodeName, threat: "OnTheirWay", situation: Situation
 ) -> bool:
     """Whether the pod's replicas may come to a node, and too many with them."""
-    suited, space = situation.forecast.suited, situation.view.spaces[name]
-    may_come = any(suited.may_go(each, name) and suited.may_join(each, name) for each in own)
+    eligibility, space = situation.book.forecast.eligibility, situation.view.spaces[name]
+    may_come = any(
+        eligibility.may_go(each, name) and eligibility.may_join(each, name) for each in own
+    )
     return may_come and not _keeps_room((), space, threat, situation, with_open=True)
 
 
@@ -105,9 +107,10 @@ def _keeps_room(
     Args:
         with_open: Whether what open holds keep there is to find room as well.
     """
-    bound = situation.bound.on(space) if with_open else situation.bound.sure(space)
+    book = situation.book
+    pinned = book.pinned_with_open(space) if with_open else book.pinned(space)
     asking, bins = _asking_on(space, situation)
-    items = (*demand, *(each.item for each in bound), *asking)
+    items = (*demand, *(each.item for each in pinned), *asking)
     logical_bytes, physical_bytes = threat.bytes_to(space)
     logical_bytes += sum(item.logical_bytes for item in items)
     physical_bytes += sum(item.physical_bytes for item in items)
@@ -123,12 +126,12 @@ class OnTheirWay:
     """
 
     def __init__(self, upcoming: Iterable[Upcoming], situation: Situation) -> None:
-        self._suited, settings = situation.forecast.suited, situation.view.settings
-        sizes: dict[tuple[Hosts, frozenset[str]], list[tuple[int, int]]] = {}
+        self._eligibility, settings = situation.book.forecast.eligibility, situation.view.settings
+        sizes: dict[tuple[Takers, frozenset[str]], list[tuple[int, int]]] = {}
         self._apart: dict[NodeName, list[Upcoming]] = {}
         """Those that put no second replica on a node."""
         for each in upcoming:
-            usage, volume, item = self._suited.usage_of(each), each.volume, each.item
+            usage, volume, item = self._eligibility.usage_of(each), each.volume, each.item
             zones = frozenset[str]()
             if not may_share_zone(volume, settings):
                 zones = frozenset(usage.zone_of[name] for name in usage.staying)
@@ -136,7 +139,7 @@ class OnTheirWay:
                 for name in usage.staying:
                     self._apart.setdefault(name, []).append(each)
             size = item.logical_bytes, item.physical_bytes
-            key = self._suited.hosts(each.need), zones
+            key = self._eligibility.takers(each.need), zones
             sizes.setdefault(key, []).extend([size] * most_on_a_node(each, settings))
         self._sums = {key: _Sums(found) for key, found in sizes.items()}
         """By which nodes they may go to, and the zones that they stay out of."""
@@ -148,15 +151,15 @@ class OnTheirWay:
         """
         name, bins = space.node.name, _seen_by_longhorn(space)
         logical_bytes = physical_bytes = 0
-        for (hosts, zones), sums in self._sums.items():
-            if name in hosts and space.node.zone not in zones:
-                largest = max(bin_.logical_bytes for bin_ in bins if bin_.kind in hosts.kinds)
+        for (takers, zones), sums in self._sums.items():
+            if name in takers and space.node.zone not in zones:
+                largest = max(bin_.logical_bytes for bin_ in bins if bin_.kind in takers.kinds)
                 logical, physical = sums.up_to(largest)
                 logical_bytes += logical
                 physical_bytes += physical
                 for each in self._apart.get(name, ()):
                     if (
-                        self._suited.hosts(each.need) is hosts
+                        self._eligibility.takers(each.need) is takers
                         and each.item.logical_bytes <= largest
                     ):
                         logical_bytes -= each.item.logical_bytes

@@ -1,6 +1,6 @@
 """The command works out once what comes, whatever it shows of it."""
 
-from extender.upcoming.outlook import Outlook
+from extender.upcoming.book import Book
 from tests.builders import node_document
 from tests.calls import calls_of
 from tests.unit.cli.situations import Ask, bound_claim, host, pod, storage_class, volume
@@ -8,7 +8,7 @@ from tests.unit.cli.situations import Ask, bound_claim, host, pod, storage_class
 
 def test_the_command_takes_one(ask: Ask) -> None:
     records = [volume(), *bound_claim(), storage_class(), pod()]
-    with calls_of(Outlook.without) as forecasts:
+    with calls_of(Book.ask) as forecasts:
         status, _ = ask(host(), node_document("node-1"), *records)
 
     assert status == 0

@@ -1,40 +1,39 @@
-"""What comes in a cluster as it is at one moment."""
+"""What is upcoming in a cluster as it is at one moment."""
 
 from collections.abc import Iterable
 
-from extender import ClusterView, Extender, Hold, Ledger, PodRequest, Situation, StepLimits
+from extender import ClusterView, Extender, Hold, PodRequest, Situation, StepLimits
+from extender.demand.requests import NOBODY
+from extender.upcoming.book import Book
 from extender.upcoming.forecast import Forecast
-from extender.upcoming.outlook import Outlook
 from extender.upcoming.upcoming import Upcoming, by_certainty
-from extender.work import Work
 from longhorn import Moment
 from tests.builders import GENEROUS
 
 
-def outlook(
+def book_of(
     view: ClusterView,
     holds: Iterable[Hold] = (),
     utc: Moment | None = None,
-    step_limit: int = GENEROUS.per_node,
-) -> Outlook:
-    """Return all that comes."""
-    ledger, made = Ledger(), Outlook(step_limit)
+    limits: StepLimits = GENEROUS,
+) -> Book:
+    """Return all that is upcoming."""
+    extender = Extender(limits)
     for each in holds:
-        ledger.put(each)
-    made.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
-    return made
+        extender.ledger.put(each)
+    return extender.situation(NOBODY, view, utc=utc).book
 
 
 def forecast_of(view: ClusterView, holds: Iterable[Hold] = ()) -> Forecast:
     """Return where it finds room."""
-    return outlook(view, holds).forecast
+    return book_of(view, holds).forecast
 
 
 def anywhere_in(
     view: ClusterView, holds: Iterable[Hold] = (), utc: Moment | None = None
 ) -> list[Upcoming]:
     """Return it volume by volume, the surest first, by name."""
-    return sorted(outlook(view, holds, utc).anywhere.values(), key=by_certainty)
+    return sorted(book_of(view, holds, utc).anywhere.values(), key=by_certainty)
 
 
 def situation_in(

@@ -14,10 +14,9 @@ import pytest
 
 from app.kube.longhorn.resources import NODES, REPLICAS, VOLUMES
 from cli.kube.decoding import read_object
-from extender import Ledger, ViewBuilder
+from extender import Extender, ViewBuilder
+from extender.demand.requests import NOBODY
 from extender.upcoming.forecast import Forecast
-from extender.upcoming.outlook import Outlook
-from extender.work import Work
 from longhorn import Node, Replica, Volume, VolumeName
 from tests import traces
 from tests.builders import GENEROUS
@@ -33,8 +32,7 @@ class Live:
 
     def __init__(self) -> None:
         self.builder = ViewBuilder()
-        self._outlook = Outlook(GENEROUS.per_node)
-        self._nothing_held = Ledger()
+        self._extender = Extender(GENEROUS)
         self._known: dict[tuple[str, str], Record] = {}
 
     def apply(self, event: traces.Event) -> tuple[Record | None, Record | None]:
@@ -63,9 +61,7 @@ class Live:
 
     def forecast(self) -> Forecast:
         """Return where what is due finds room."""
-        view, held = self.builder.view, self._nothing_held
-        self._outlook.catch_up(view, held, now=0.0, utc=None, work=Work.unlimited())
-        return self._outlook.forecast
+        return self._extender.situation(NOBODY, self.builder.view).book.forecast
 
 
 def events(name: str) -> list[traces.Event]:

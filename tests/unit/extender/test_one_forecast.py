@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from extender import Asked, Extender, Timeouts, shortfalls, spreads
-from extender.upcoming.outlook import Outlook
+from extender.upcoming.book import Book
 from longhorn import Locality, NodeName
 from tests.builders import GENEROUS, GIB, bound, node, pod, setting, view_of, volume
 from tests.calls import calls_of
@@ -18,7 +18,7 @@ def test_filter_scores_hold_and_reports_take_one() -> None:
     view = view_of(*map(node, NODES), setting("default-replica-count", "3"), due, *bound(own))
     extender = Extender(GENEROUS)
 
-    with calls_of(Outlook.without) as forecasts:
+    with calls_of(Book.ask) as forecasts:
         answer = extender.filter(pod("own"), NODES, view)
         extender.score(answer)
         extender.prioritize(pod("own"), answer.accepted, view)
@@ -31,7 +31,7 @@ def test_filter_scores_hold_and_reports_take_one() -> None:
 
 
 def test_a_pod_without_volumes_takes_none() -> None:
-    with calls_of(Outlook.without) as forecasts:
+    with calls_of(Book.ask) as forecasts:
         Extender(GENEROUS).filter(
             structs.replace(pod(), claims=()), NODES, view_of(*map(node, NODES))
         )

@@ -122,7 +122,7 @@ def answers(extender: Extender, view: ClusterView) -> Iterator[Told | tuple[Plac
     for each in PODS:
         try:
             result = extender.filter(each, CANDIDATES, view)
-            forecast = result.situation.forecast.on if result.situation else {}
+            forecast = result.situation.book.forecast.on if result.situation else {}
             places = {
                 node: {each.volume.name for each in found} for node, found in forecast.items()
             }

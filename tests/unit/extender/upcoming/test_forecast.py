@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Hold, Ledger, State, ViewBuilder
+from extender import Extender, Hold, State, ViewBuilder
+from extender.demand.requests import NOBODY
+from extender.upcoming.eligibility import Takers
 from extender.upcoming.forecast import Forecast
-from extender.upcoming.hosts import Hosts
-from extender.upcoming.outlook import Outlook
-from extender.work import Work
 from longhorn import Locality, Node, Volume, need_of
 from tests.builders import (
+    GENEROUS,
     GIB,
     disk,
     hold,
@@ -79,33 +79,6 @@ THREE = sized("a-1", 100, zone="a"), sized("a-2", 90, zone="a"), sized("b-1", 50
 FOUR = tuple(sized(f"node-{number}") for number in range(1, 5))
 
 
-def test_a_replica_is_moved_to_make_room() -> None:
-    """The first takes most where most is left, but the second fits nowhere else."""
-    nodes = sized("large", 100), sized("small", 60)
-
-    assert placed(*nodes, remote("a", gib=60), remote("b", gib=100)) == {
-        "a": ["small"],
-        "b": ["large"],
-    }
-
-
-def test_another_one_is_moved_so_that_it_finds_a_node() -> None:
-    nodes = (
-        sized("node-1", tags=["one", "solo"]),
-        sized("node-2", tags=["one"]),
-        sized("node-3", 60),
-    )
-    first = remote("a", gib=60, node_selector=["one"])
-    last = remote("c", gib=100, node_selector=["solo"])
-
-    assert placed(*nodes, first, remote("b", gib=60)) == {"a": ["node-1"], "b": ["node-2"]}
-    assert placed(*nodes, first, remote("b", gib=60), last) == {
-        "a": ["node-2"],
-        "b": ["node-3"],
-        "c": ["node-1"],
-    }
-
-
 def test_replicas_of_a_linked_clone_come_beside_what_it_shares() -> None:
     shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
     clone = remote("clone", 3, linked_to="source")
@@ -123,26 +96,6 @@ def test_a_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with() -> No
     found, nowhere = forecast(*FOUR, *shared, waits, remote("clone", 1, linked_to="source"))
 
     assert (found, nowhere) == ({"clone": ["node-4"]}, {})
-
-
-def test_two_are_moved_to_make_room() -> None:
-    """Each of them finds another node, and it is no use to move one alone."""
-    nodes = sized("large", 100), sized("small", 45), sized("smaller", 40)
-
-    assert placed(*nodes, *(remote(each, gib=40) for each in "ab"), remote("c", gib=90)) == {
-        "a": ["small"],
-        "b": ["smaller"],
-        "c": ["large"],
-    }
-
-
-def test_two_of_which_one_finds_no_other_node_stay() -> None:
-    nodes = sized("large", 100), sized("small", 45)
-
-    found, nowhere = forecast(*nodes, *(remote(e, gib=40) for e in "ab"), remote("c", gib=90))
-
-    assert found == {"a": ["large"], "b": ["large"]}
-    assert nowhere == {"c": 1}
 
 
 def test_a_wall_within_a_node_is_seen() -> None:
@@ -246,7 +199,7 @@ def test_order_of_objects_and_holds_does_not_change_the_forecast(
 # --- hosts ---
 
 
-def contents(hosts: Hosts) -> tuple[object, ...]:
+def contents(hosts: Takers) -> tuple[object, ...]:
     zones = sorted(hosts.zones)
     ranks = {zone: hosts.ranks(zone) for zone in zones}
     names = [name for zone in zones for _, name in ranks[zone]]
@@ -257,7 +210,7 @@ def contents(hosts: Hosts) -> tuple[object, ...]:
 @given(st.data(), st.lists(volumes("vol"), min_size=1, max_size=3))
 def test_hosts_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[Volume]) -> None:
     needs = [need_of(each, None) for each in of]
-    builder, kept = ViewBuilder(), Outlook(10_000)
+    builder, kept = ViewBuilder(), Extender(GENEROUS)
     known: dict[str, Node] = {}
     for _ in range(6):
         for name in data.draw(st.lists(st.sampled_from(["node-1", "node-2", "node-3"]))):
@@ -267,8 +220,8 @@ def test_hosts_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[Vol
             if new is not None:
                 known[name] = new
         builder.settle()
-        kept.catch_up(builder.view, Ledger(), now=0.0, utc=None, work=Work.unlimited())
+        live = kept.situation(NOBODY, builder.view).book.forecast.eligibility
         for need in data.draw(st.lists(st.sampled_from(needs))):
-            anew = forecast_of(builder.view).suited.hosts(need)
+            anew = forecast_of(builder.view).eligibility.takers(need)
 
-            assert contents(kept.forecast.suited.hosts(need)) == contents(anew)
+            assert contents(live.takers(need)) == contents(anew)

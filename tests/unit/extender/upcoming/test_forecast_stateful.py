@@ -1,4 +1,4 @@
-"""The outlook that is kept up to date with a view, against one that is worked out anew.
+"""The book that is kept up to date with a view, against one that is worked out anew.
 
 Whatever happens: what comes, and what each node takes, is what follows from the objects alone. A
 leader that has just taken over sees the same. Nodes take what is forecast there, and none takes
@@ -15,14 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from app.kube.mirror import Known
-from extender import ClusterView, Ledger, ViewBuilder
+from extender import ClusterView, Extender, ViewBuilder
+from extender.demand.requests import NOBODY
 from extender.holds.hold import End, State
-from extender.upcoming.finding import find_room
-from extender.upcoming.outlook import Outlook
 from extender.upcoming.upcoming import Certainty, Upcoming, by_certainty
-from extender.work import Work
 from longhorn import DiskId, Locality, Node, NodeName, Replica, Setting, Volume
 from tests.builders import (
+    GENEROUS,
     GIB,
     condition,
     disk,
@@ -77,8 +76,8 @@ class ForecastMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.builder = ViewBuilder()
-        self.ledger = Ledger()
-        self.outlook = Outlook(10_000)
+        self.extender = Extender(GENEROUS)
+        self.ledger = self.extender.ledger
         self.known: dict[tuple[type, str], Known] = {}
         self.utc = START
         self.number = 0
@@ -334,7 +333,7 @@ class ForecastMachine(RuleBasedStateMachine):
         if not self.known:
             return
         naive = self.naive()
-        live = Seen(self.builder.view, self.ledger, self.outlook, self.utc)
+        live = Seen(self.builder.view, self.extender, self.utc)
 
         assert live.coming == naive.coming()
         assert live.local == naive.local()
@@ -346,12 +345,12 @@ class ForecastMachine(RuleBasedStateMachine):
         if not self.known:
             return
         view = view_of(*reversed(self.known.values()))
-        ledger = Ledger()
+        extender = Extender(GENEROUS)
         for each in reversed([*self.ledger]):
-            ledger.put(each)
+            extender.ledger.put(each)
 
-        anew = Seen(view, ledger, Outlook(10_000), self.utc)
-        live = Seen(self.builder.view, self.ledger, self.outlook, self.utc)
+        anew = Seen(view, extender, self.utc)
+        live = Seen(self.builder.view, self.extender, self.utc)
         assert (anew.coming, anew.local) == (live.coming, live.local)
 
     def naive(self) -> Naive:
@@ -364,11 +363,10 @@ class ForecastMachine(RuleBasedStateMachine):
 class Seen:
     """What the extender makes of a view, in the words of the naive forecast."""
 
-    def __init__(self, view: ClusterView, ledger: Ledger, outlook: Outlook, utc: datetime) -> None:
-        outlook.catch_up(view, ledger, now=0.0, utc=utc, work=Work.unlimited())
-        assert not outlook.is_behind
-        found = sorted(outlook.anywhere.values(), key=by_certainty)
-        loads, forecast, _ = outlook.without("", (), Work.unlimited())
+    def __init__(self, view: ClusterView, extender: Extender, utc: datetime) -> None:
+        book = extender.situation(NOBODY, view, utc=utc).book
+        found, forecast = sorted(book.anywhere.values(), key=by_certainty), book.forecast
+        assert not book.is_behind
         assert not forecast.is_cut_short
         self.coming = [
             Coming(
@@ -381,15 +379,14 @@ class Seen:
             for name, space in view.spaces.items()
         }
         missing = {**forecast.nowhere}
-        again = forecast.copy()
         for each in found:
-            find_room(again, each)
-        assert again.nowhere == missing
+            forecast.place(each)
+        assert forecast.nowhere == missing
         self.placed = {c.volume: c.number - missing.get(c.volume, 0) for c in self.coming}
         self.local = {
             name: Local(*(_sizes(load, certainty) for certainty in Certainty))
             for name, space in view.spaces.items()
-            for load in (loads.on(space),)
+            for load in (book.pinned_with_open(space),)
         }
         self.on = {
             name: sorted((each.item.id, each.item.logical_bytes) for each in there)

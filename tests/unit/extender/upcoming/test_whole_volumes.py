@@ -7,7 +7,6 @@ tries all ways to put replicas on disks, and shares nothing with the code but th
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations_with_replacement, product
 from random import Random
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +17,7 @@ from app.kube.resource import AnyRecord
 from extender import Answer, Asked, ClusterView, Extender, PodStatus, Rejection, Timeouts
 from extender.upcoming.forecast import Forecast
 from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere
-from longhorn import Locality, Node, NodeName, Volume, VolumeName
+from longhorn import Locality, Node, NodeName, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -173,31 +172,6 @@ def test_what_a_volume_lacks_keeps_its_room_when_its_pod_goes_back_to_its_data()
 
     assert chosen == "node-0"
     assert answer.accepted == []
-
-
-def test_what_gives_way_leaves_room_for_what_is_held_on_other_disks() -> None:
-    """Only `held` is on the node's other disk, which does not compete with the pod's volume.
-
-    The first volume would give way if the second one went there.
-    """
-
-    def of(name: str, tag: str, **how: Any) -> Volume:
-        return volume(name, size_bytes=100 * GIB, disk_selector=[tag], **how)
-
-    hosts_and_pods = [
-        node("node-1", disk("disk-1", tags=["ssd"]), disk("disk-2", tags=["nvme"])),
-        node("node-2", disk(tags=["ssd", "nvme"])),
-        *bound(of("held", "nvme"), of("vol", "ssd")),
-    ]
-    run = Run(view_of(*hosts_and_pods), Random(0))
-    assert run.ask("other", "held", on=["node-1"])[1] == "node-1"
-    run.view = view_of(
-        *hosts_and_pods,
-        of("first", "ssd", locality=Locality.DISABLED),
-        of("second", "nvme", locality=Locality.DISABLED),
-    )
-
-    assert not run.ask("pod", "vol")[0].accepted
 
 
 # --- any small cluster ---

@@ -320,7 +320,7 @@ def test_a_held_volume_that_starts_with_its_local_replica_keeps_nobody_waiting()
 
     second = extender.filter(pod("anywhere", name="second"), names, view)
 
-    assert extender.situation(NOBODY, view).forecast.nowhere == {"local": 1}
+    assert extender.situation(NOBODY, view).book.forecast.nowhere == {"local": 1}
     assert second.accepted == names
 
 

@@ -1,16 +1,22 @@
-"""The nodes that replicas of some sort may go to, those with the most unused bytes first."""
+"""Which nodes suit the replicas of each volume, whatever else comes there, the roomiest first."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import msgspec
 
 from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
+from extender.upcoming.upcoming import Upcoming
 from extender.view import ClusterView
-from longhorn import Need, NodeName
-from packing import Bin
+from longhorn import Group, Need, NodeName, Usage, VolumeName, groups_of, usage_of
+from packing import Bin, is_stranded
 
+_MOST_NEEDS, _MOST_PROFILES = 50_000, 32
+"""Of so many needs and volumes it is remembered where they may go, and for so many profiles of them
+the nodes are kept in order."""
+Profile = tuple[Hashable, ...]
+"""What replicas have in common that may go to the same nodes and disks, whatever their size."""
 Rank = tuple[int, NodeName]
 """Less what is unused on the node's disks of the right kinds, so that the roomiest comes first."""
 
@@ -23,7 +29,7 @@ class _Entry(msgspec.Struct, frozen=True):
     """The logical headroom of the best of them."""
 
 
-class Hosts:
+class Takers:
     """The nodes for one sort of replicas, kept up to date node by node.
 
     They are ordered by what is unused beside all that comes there. Of each node, and of each zone,
@@ -146,3 +152,100 @@ class Hosts:
             return None
         unused = sum(count for kind, count in space.unused_bytes.items() if kind in kinds)
         return _Entry(space.node.zone, unused, largest)
+
+
+class Eligibility:
+    """Which nodes suit which replicas, kept up to date.
+
+    Args:
+        taken_bytes: Returns what comes to a node by the forecast of all pods.
+
+    Attributes:
+        view: The cluster; to be replaced by each later view of it.
+    """
+
+    def __init__(self, view: ClusterView, taken_bytes: Callable[[NodeName], int]) -> None:
+        self.view = view
+        self._taken_bytes = taken_bytes
+        self._profiles: dict[Need, Profile] = {}
+        self._takers: dict[Profile, Takers] = {}
+        self._usage: dict[VolumeName, tuple[Upcoming, Usage, Sequence[Group]]] = {}
+        """What each volume uses now, and the groups of nodes that follow from it."""
+
+    def takers(self, need: Need) -> Takers:
+        """Return the nodes that a replica of *need* may go to, whatever its size."""
+        profile = self._profiles.get(need)
+        if profile is None:
+            if len(self._profiles) >= _MOST_NEEDS:
+                self._profiles.clear()
+            demand = demand_of([("replica", need)], self.view)
+            [item], places = demand.items, need.places
+            profile = (
+                item.kinds,
+                demand.node_selectors,
+                demand.topologies,
+                places,
+                demand.engines,
+            )
+            self._profiles[need] = profile
+        found = self._takers.get(profile)
+        if found is None:
+            if len(self._takers) >= _MOST_PROFILES:
+                self._takers.clear()
+            found = self._takers[profile] = Takers(need, self.view, self._taken_bytes)
+        return found
+
+    def may_go(self, upcoming: Upcoming, name: NodeName) -> bool:
+        """Whether a node takes one of the replicas if nothing else comes."""
+        takers, space = self.takers(upcoming.need), self.view.spaces.get(name)
+        return (
+            space is not None
+            and name in takers
+            and not is_stranded(upcoming.item, takers.bins(space))
+        )
+
+    def may_join(self, upcoming: Upcoming, name: NodeName) -> bool:
+        """Whether a node may get one of the replicas, beside those that the volume has now."""
+        return self.is_in(self._known(upcoming)[2], name)
+
+    def usage_of(self, upcoming: Upcoming) -> Usage:
+        """Return which nodes and zones a volume uses now."""
+        return self._known(upcoming)[1]
+
+    def groups(self, upcoming: Upcoming, usage: Usage) -> Sequence[Group]:
+        """Return the groups of nodes for one more replica of a volume, in Longhorn's order."""
+        return groups_of(upcoming.volume, usage, self.view.settings)
+
+    def is_in(self, groups: Iterable[Group], name: NodeName) -> bool:
+        """Whether a node is in one of *groups*."""
+        zone = self.view.spaces[name].node.zone
+        return any(group.has(name, zone) for group in groups)
+
+    def note_space(self, name: NodeName) -> None:
+        """Note that the space of a node has changed, before `note_taken`."""
+        for takers in self._takers.values():
+            takers.note_space(name, self.view.spaces.get(name))
+
+    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
+        """Note that something else comes to a node; *has_more* if it may take more now."""
+        for takers in self._takers.values():
+            takers.note_taken(name, has_more=has_more)
+
+    def note_volume(self, name: VolumeName) -> None:
+        """Note that the replicas of a volume have changed, or the nodes that they are on."""
+        self._usage.pop(name, None)
+
+    def _known(self, upcoming: Upcoming) -> tuple[Upcoming, Usage, Sequence[Group]]:
+        """Return what the volume uses without what is forecast, and which groups that makes."""
+        name, spaces = upcoming.volume.name, self.view.spaces
+        known = self._usage.get(name)
+        if known is None or known[0] is not upcoming:
+            there = (spaces.get(each.node or NodeName("")) for each in upcoming.replicas)
+            takers = {s.node.name: s for s in there if s is not None and s.refusal is None}
+            usage = usage_of(upcoming.replicas, takers)
+            if upcoming.local is not None and upcoming.local in spaces:
+                usage = usage.plus(upcoming.local, spaces[upcoming.local].node.zone)
+            if len(self._usage) >= _MOST_NEEDS:
+                self._usage.clear()
+            known = self._usage[name] = upcoming, usage, self.groups(upcoming, usage)
+        return known

@@ -1,15 +1,14 @@
-"""What of one volume will be placed where Longhorn's search finds best."""
+"""What of one volume Longhorn will place, and what a replica of it needs."""
 
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
 from extender.demand.items import item_of
-from extender.demand.requests import WantedVolume, source_replicas
+from extender.demand.requests import WantedVolume, sharing_replicas, source_replicas
 from extender.demand.topology import at
 from extender.holds.hold import Hold, State
 from extender.holds.shown import charged
-from extender.upcoming.needs import need_in, need_now
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView
 from longhorn import (
@@ -22,12 +21,40 @@ from longhorn import (
     VolumeName,
     due_replicas,
     is_potentially_reusable,
+    need_of,
     needs_new_replica,
     reusable,
     waits_for_attach,
     wants_replica_on_node,
 )
 from packing import Item, is_stranded
+
+
+def need_in(volume: Volume, view: ClusterView, placing: Replica | None = None) -> Need | None:
+    """Say what a replica of a volume needs that is to be placed, None if Longhorn places none.
+
+    Args:
+        volume: The volume.
+        view: The cluster.
+        placing: The replica, if it matters which one it is.
+    """
+    if volume.deleting:
+        return None
+    image = None
+    if volume.backing_image is not None:
+        image = view.backing_images.get(volume.backing_image)
+        if image is None and ("BackingImage", volume.backing_image) not in view.unreadable:
+            return None
+    return need_of(volume, image, sharing_replicas(volume, view), placing)
+
+
+def need_now(wanted: WantedVolume, view: ClusterView) -> Need:
+    """Say what a new replica of a held volume needs, now that the volume may exist.
+
+    It may be larger than its claim asked for: one that is restored from a backup is.
+    """
+    volume = view.volumes.get(wanted.name)
+    return (None if volume is None else need_in(volume, view)) or wanted.need
 
 
 def anywhere_of(
@@ -88,7 +115,7 @@ def once_attached(
         item=item,
         count=count,
         certainty=certainty,
-        replicas=_counted(replicas),
+        replicas=_that_repel(replicas),
     )
 
 
@@ -149,7 +176,7 @@ def _of_volume(volume: Volume, due: Due, view: ClusterView, utc: Moment | None) 
         item=item_of(volume.name, need, view),
         count=due.anywhere,
         certainty=Certainty.SHOWN,
-        replicas=_counted(replicas),
+        replicas=_that_repel(replicas),
         prefers=volume.node if wants_local else None,
     )
 
@@ -167,6 +194,6 @@ def _is_given_up(
     return not reusable(known, volume, spaces, view.settings, backing_image=image)
 
 
-def _counted(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
+def _that_repel(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
     """Keep the replicas that others of their volume stay away from."""
     return tuple(r for r in replicas if r.node and (not r.failed or is_potentially_reusable(r)))

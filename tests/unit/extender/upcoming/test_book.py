@@ -1,14 +1,10 @@
 """What is worked out in pieces comes to the same as if there were none."""
 
 from app.kube.resource import AnyRecord
-from extender import ClusterView, Ledger, ViewBuilder
-from extender.upcoming.outlook import Outlook
-from extender.work import Work
+from extender import ClusterView, Extender, ViewBuilder
+from extender.demand.requests import NOBODY
 from longhorn import Locality, Node
-from tests.builders import GIB, disk, node, volume
-
-PIECE = 2_000
-"""As many steps as a piece has in the service."""
+from tests.builders import GENEROUS, GIB, disk, node, volume
 
 
 def hosts(count: int, *sizes_gib: int) -> list[Node]:
@@ -39,26 +35,25 @@ def new(count: int, *sizes_gib: int, prefix: str = "new") -> list[AnyRecord]:
     ]
 
 
-def work_out(outlook: Outlook, view: ClusterView, ledger: Ledger) -> int:
+def work_out(extender: Extender, view: ClusterView) -> int:
     """Let it catch up piece by piece; return in how many pieces."""
     for number in range(1, 1_000):
-        outlook.catch_up(view, ledger, now=0.0, utc=None, work=Work(PIECE))
-        if not outlook.is_behind:
+        if extender.catch_up(view):
             return number
     raise AssertionError("it never ends")
 
 
 def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_all() -> None:
-    builder, outlook, ledger = ViewBuilder(), Outlook(10_000), Ledger()
+    builder, extender = ViewBuilder(), Extender(GENEROUS)
     before, after = hosts(3, 50), hosts(3, 100)
     for each in (*before, *new(600, 200), *new(1, 60, prefix="the-last")):
         builder.apply(None, each)
     builder.settle()
-    work_out(outlook, builder.view, ledger)
-    assert "the-last-0" in outlook.forecast.nowhere
+    work_out(extender, builder.view)
+    assert "the-last-0" in extender.situation(NOBODY, builder.view).book.forecast.nowhere
 
     for old, grown in zip(before, after, strict=True):
         builder.apply(old, grown)
         builder.settle()
-        work_out(outlook, builder.view, ledger)
-    assert "the-last-0" not in outlook.forecast.nowhere
+        work_out(extender, builder.view)
+    assert "the-last-0" not in extender.situation(NOBODY, builder.view).book.forecast.nowhere

@@ -1,0 +1,430 @@
+"""The book of all that is upcoming, kept up to date, and where it is forecast to find room.
+
+An answer about one pod rests on it, less what is the pod's own. It is not made anew for each
+request: only what depends on what has changed since is worked out again. So where a replica is
+forecast, and which of them find no room, may depend on what was forecast before.
+
+What drives what:
+
+- A volume, its replicas, or a hold that names it has changed: what comes of the volume anywhere is
+  worked out again, and keeps its place in the forecast where it can.
+- A node has changed, or what is pinned to it: what it does not take any more looks for other nodes.
+- There is more room somewhere: what was forecast nowhere is tried again, in turns.
+- Time passes: Longhorn waits no more for a failed replica, or we no more for a due one.
+
+For a pod that is asked about, `ask` takes out what is its own. It is put back before the next
+question, or when the book is brought up to date: nothing awaits meanwhile.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
+from heapq import heappop, heappush
+
+from extender.holds.hold import chosen_of, volumes_of
+from extender.holds.ledger import Ledger
+from extender.space import NodeSpace
+from extender.upcoming.forecast import Forecast
+from extender.upcoming.pinned import OpenHolds, open_holds, pending_on, pinned_to
+from extender.upcoming.undo import UndoLog
+from extender.upcoming.upcoming import Certainty, Upcoming, by_certainty
+from extender.upcoming.volumes import anywhere_of
+from extender.upcoming.waits import Patience, ReplenishmentWaits
+from extender.view import ChangeLog, ClusterView
+from extender.work import Work
+from longhorn import NOTHING_DUE, Moment, NodeName, NodeRefusal, VolumeName
+
+_STEPS_PER_VOLUME, _STEPS_PER_NODE = 8, 1
+"""What it takes to find out what comes of a volume, and whether a node still takes all."""
+
+
+class Book:
+    """All that is upcoming in a cluster.
+
+    Args:
+        view: The cluster, which may change in place, or be replaced by later views (`update`).
+        ledger: The holds.
+        changes: Where nodes are noted whose space has changed, or what comes there for itself or by
+            the forecast. Everything counts as changed when a book is made.
+        step_limit: Of one packing.
+
+    Attributes:
+        anywhere: What counts of what comes anywhere, by volume.
+        forecast: Where it finds room.
+        turn: Another one with every change, and for every pod that is asked about.
+    """
+
+    def __init__(
+        self, view: ClusterView, ledger: Ledger, changes: ChangeLog[NodeName], step_limit: int
+    ) -> None:
+        changes.cut()
+        self.anywhere: dict[VolumeName, Upcoming] = {}
+        self.turn = object()
+        self._view, self._settings, self._kinds = view, view.settings, len(view.disk_kinds)
+        self._ledger, self._changes = ledger, changes
+        self._node_cursor = view.changes.since(None)[1]
+        self._volume_cursor = view.volume_changes.since(None)[1]
+        self._hold_cursor = ledger.changes.since(None)[1]
+        self._log = UndoLog()
+        self.forecast = Forecast(view, self.pinned, self._log, step_limit)
+        self._holds = {hold.pod.uid: hold for hold in ledger}
+        """As they were when the book was last brought up to date."""
+        self._standing = {name: _standing(view, name) for name in view.spaces}
+        """Zone and refusal of each node: anti-affinity depends on both."""
+        self._pinned: dict[NodeName, tuple[Upcoming, ...]] = {}
+        """What is pinned to nodes, without open holds, as far as somebody has asked."""
+        self._due: dict[NodeName, set[VolumeName]] = {}
+        """The volumes of which a replica without an object is due on a node."""
+        self._due_on: dict[VolumeName, NodeName] = {}
+        self._waits = ReplenishmentWaits()
+        self._patience = Patience()
+        self._outdated: dict[VolumeName, None] = {}
+        """Volumes of which it must be worked out again what comes."""
+        self._displaced: dict[VolumeName, None] = {}
+        """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
+        self._unchecked: dict[NodeName, None] = {}
+        """Nodes that may not take all any more that is forecast there."""
+        self._turns: list[tuple[bool, VolumeName]] = []
+        """The volumes that are to find room, a heap: the surest first."""
+        self._is_roomier = False
+        """Whether some replica may find room that found none."""
+        self._next_tried = (False, VolumeName(""))
+        """Where the next round of retries begins."""
+        self._uid, self._own = "", frozenset[VolumeName]()
+        """The pod that is asked about."""
+        self._apart: AbstractSet[NodeName] = frozenset()
+        """The nodes to which something of it is pinned."""
+        self._open: OpenHolds | None = None
+        self._with_open: dict[NodeName, tuple[Upcoming, ...]] = {}
+        for hold in self._holds.values():
+            self._outdated |= dict.fromkeys(sorted(volumes_of(hold)))
+        self._note_volumes(view.due)
+
+    # What a pod finds that is asked about.
+
+    def ask(self, uid: str, own: Collection[VolumeName], *, utc: Moment | None, work: Work) -> None:
+        """Take out a pod's hold and its *own* volumes, until the next question."""
+        self._put_back()
+        self.turn = object()
+        self._uid, self._own, self.forecast.work = uid, frozenset(own), work
+        self.forecast.is_cut_short = False
+        hold = self._holds.get(uid)
+        also_held = () if hold is None else sorted(volumes_of(hold) - self._own)
+        apart = {*([] if hold is None else chosen_of(hold))}
+        for name in (*own, *also_held):
+            self.forecast.take_out(name)
+            self._log.pop(self.anywhere, name)
+            if name in self._due_on:
+                apart.add(self._due_on[name])
+        for name in own:
+            apart.update(pending_on(name, self._view))
+            apart.update(node for each in self._ledger.holds_of(name) for node in chosen_of(each))
+        self._apart = apart
+        for node in sorted(apart.intersection(self._view.spaces)):
+            space, due = self._view.spaces[node], self._due.get(node, ())
+            load = pinned_to(
+                space, self._view, self._ledger, due, but=uid, own=self._own, with_open=False
+            )
+            self._log.set(self._pinned, node, load)
+            self.forecast.note_taken(node, has_more=True)
+        for name in also_held:  # it counts as far as others need it
+            now = anywhere_of(name, self._ledger.holds_of(name, but=uid), self._view, utc=utc)
+            if now is not None:
+                self._log.set(self.anywhere, name, now)
+                self.forecast.place(now)
+
+    @property
+    def mark(self) -> int:
+        """The state of the book, for `back_to`."""
+        return self._log.mark
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was changed for the pod since *mark*."""
+        changed = [
+            *self._log.changed(self.forecast.on, mark),
+            *self._log.changed(self._pinned, mark),
+        ]
+        self._log.back_to(mark)
+        for node in changed:
+            self.forecast.note_taken(node, has_more=True)
+
+    def pin(self, upcoming: Iterable[Upcoming], node: NodeName) -> None:
+        """Have more come to a node for itself, until the book goes back to a mark."""
+        pinned = self.pinned(self._view.spaces[node])
+        self._log.set(self._pinned, node, (*pinned, *upcoming))
+        self.forecast.note_taken(node, has_more=False)
+
+    @property
+    def apart(self) -> set[NodeName]:
+        """The nodes to which something else comes for this pod than for all others."""
+        return {*self._apart, *self._log.changed(self.forecast.on)}
+
+    @property
+    def busy(self) -> set[NodeName]:
+        """The nodes to which anything comes, but for replicas that are bound to them."""
+        chosen = self._ledger.chosen_nodes(but=self._uid)
+        return chosen | self.forecast.on.keys() | self._due.keys()
+
+    @property
+    def open(self) -> OpenHolds:
+        """What the open holds of other pods keep, without the pod's own volumes."""
+        if self._open is None:
+            self._open = open_holds(self._ledger, self._view, but=self._uid, own=self._own)
+        return self._open
+
+    def pinned(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return what comes to a node for itself, without what open holds keep there."""
+        name = space.node.name
+        found = self._pinned.get(name)
+        if found is None:
+            due = self._due.get(name, ())
+            found = pinned_to(space, self._view, self._ledger, due, with_open=False)
+            self._pinned[name] = found
+        return found
+
+    def pinned_with_open(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return all that comes to a node for itself."""
+        name = space.node.name
+        if name in self._apart or name in self.open.partly:
+            found = self._with_open.get(name)
+            if found is None:
+                due = self._due.get(name, ())
+                found = self._with_open[name] = pinned_to(
+                    space, self._view, self._ledger, due, but=self._uid, own=self._own
+                )
+            return found
+        sure = self.pinned(space)
+        return (*sure, *self.open.on(space)) if name in self.open.nodes else sure
+
+    def kept_open(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return what open holds keep on a node."""
+        return tuple(each for each in self.pinned_with_open(space) if not each.is_sure)
+
+    def on(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return all that comes to a node: what is pinned to it, and what is forecast there."""
+        return (*self.pinned_with_open(space), *self.forecast.on.get(space.node.name, ()))
+
+    # What keeps it up to date.
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was left for the next time."""
+        return bool(self._outdated or self._unchecked or self._turns)
+
+    def update(self, view: ClusterView, *, now: float, utc: Moment | None, work: Work) -> bool:
+        """Take in what has changed in the cluster and in what is held.
+
+        What there is no work left for is done the next time. Until then some replicas are forecast
+        nowhere, and take no room.
+
+        Args:
+            view: The cluster as it is now.
+            now: The time, in seconds; where no time passes, nothing is given up.
+            utc: The date and time, None if it is not known.
+            work: What may be done.
+
+        Returns:
+            Whether that was possible; if not, a new book is to be made.
+        """
+        nodes, self._node_cursor = view.changes.since(self._node_cursor)
+        volumes, self._volume_cursor = view.volume_changes.since(self._volume_cursor)
+        uids, self._hold_cursor = self._ledger.changes.since(self._hold_cursor)
+        is_same = view.settings == self._settings and len(view.disk_kinds) == self._kinds
+        if nodes is None or volumes is None or uids is None or not is_same:
+            return False
+        over, given_up = self._waits.over_at(utc), self._patience.newly_over(now)
+        self._view = self.forecast.eligibility.view = view
+        is_roomier = self._is_roomier and self.forecast.nowhere
+        if not (nodes or volumes or uids or over or given_up or self.is_behind or is_roomier):
+            return True
+        self._put_back()
+        self._note(dict.fromkeys(nodes), dict.fromkeys(volumes), dict.fromkeys(uids))
+        self.forecast.work, self.forecast.is_cut_short = work, False
+        self._outdated |= dict.fromkeys(over)
+        while self._outdated and not work.is_over:
+            work.spend(_STEPS_PER_VOLUME)
+            name = next(iter(self._outdated))
+            del self._outdated[name]
+            self._work_out(name, utc)
+        for name in (*self._displaced, *given_up):
+            self._work_out(name, utc, has_to_move=True)
+        self._displaced.clear()
+        self._check_nodes(work)
+        self._find_rooms(now, work)
+        if not self.is_behind:
+            self._try_again(now, work)
+        for node in self._log.changed(self.forecast.on):
+            self._changes.add(node)
+        self._log.forget()
+        self.turn = object()
+        return True
+
+    def _put_back(self) -> None:
+        self.back_to(0)
+        self.turn = object()
+        self._uid, self._own, self._apart = "", frozenset(), frozenset()
+        self._open = None
+        self._with_open.clear()
+
+    def _note(
+        self, nodes: Collection[NodeName], volumes: Collection[VolumeName], uids: Iterable[str]
+    ) -> None:
+        """Note what has changed."""
+        changed = set[NodeName]()
+        for uid in uids:
+            changed |= self._note_hold(uid)
+        changed |= self._note_volumes(volumes)
+        moved = set[NodeName]()
+        for node in nodes:
+            for hold in self._ledger.chosen_on(node):
+                self._outdated |= dict.fromkeys(each.name for each in hold.volumes)
+            self._outdated |= dict.fromkeys(self._waits.failed_on(node))
+            standing = _standing(self._view, node)
+            if standing != self._standing.get(node):
+                moved.add(node)
+                self._standing[node] = standing
+        for node in (*nodes, *sorted(changed.difference(nodes))):
+            self._pinned.pop(node, None)
+            if node in nodes:
+                self.forecast.note_space(node)
+            else:
+                self.forecast.note_taken(node, has_more=True)
+            self._unchecked[node] = None
+            self._changes.add(node)
+        if moved:  # others of a volume may go elsewhere now, or no longer where they are
+            self._note_moved(moved)
+
+    def _note_hold(self, uid: str) -> set[NodeName]:
+        """Note that a pod has another hold, or none; return the nodes whose load may have changed.
+
+        An open hold counts for itself. But what is due on a node by Longhorn's objects as well is
+        counted by the hold.
+        """
+        changed = set[NodeName]()
+        before, after = self._holds.pop(uid, None), self._ledger.get(uid)
+        if after is not None:
+            self._holds[uid] = after
+        for hold in filter(None, (before, after)):
+            changed.update(chosen_of(hold))
+            for volume in hold.volumes:
+                if volume.name in self._due_on:
+                    changed.add(self._due_on[volume.name])
+                changed.update(pending_on(volume.name, self._view))
+            self._outdated |= dict.fromkeys(each.name for each in (*hold.volumes, *hold.remote))
+        return changed
+
+    def _note_volumes(self, names: Iterable[VolumeName]) -> set[NodeName]:
+        """Note that volumes, their replicas, or what is due of them has changed.
+
+        Returns the nodes whose load may have.
+        """
+        view, changed = self._view, set[NodeName]()
+        for name in names:
+            self._outdated[name] = None
+            self.forecast.eligibility.note_volume(name)
+            before = self._due_on.pop(name, None)
+            now = view.due.get(name, NOTHING_DUE).on_node if name in view.volumes else None
+            if before is not None:
+                self._due[before].discard(name)
+                if not self._due[before]:
+                    del self._due[before]
+                changed.add(before)
+            if now is not None:
+                self._due_on[name] = now
+                self._due.setdefault(now, set()).add(name)
+                changed.add(now)
+            changed.update(pending_on(name, view))
+            for hold in self._ledger.holds_of(name):
+                changed.update(chosen_of(hold))
+        return changed
+
+    def _note_moved(self, nodes: Collection[NodeName]) -> None:
+        """Note that nodes are in another zone, or that their replicas count otherwise."""
+        for name, each in self.anywhere.items():
+            if each.local in nodes or any(r.node in nodes for r in each.replicas):
+                self.forecast.eligibility.note_volume(name)
+                self._displaced[name] = None
+        for node in nodes:
+            there = self.forecast.on.get(node, ())
+            self._displaced |= dict.fromkeys(each.volume.name for each in there)
+
+    def _work_out(self, name: VolumeName, utc: Moment | None, *, has_to_move: bool = False) -> None:
+        """Work out what comes of a volume anywhere: keep what may stay where it is."""
+        view = self._view
+        self._waits.note(name, view, utc)
+        now = anywhere_of(name, self._ledger.holds_of(name), view, utc=utc)
+        if now is not None and now.certainty is Certainty.SHOWN:
+            now = None if self._patience.is_over(name, view.due.get(name)) else now
+        if now == self.anywhere.get(name) and not has_to_move:
+            return
+        self.anywhere.pop(name, None)
+        nodes = self.forecast.take_out(name)
+        self._is_roomier |= bool(nodes)
+        if now is None:
+            self._patience.found_none(name)
+            return
+        self.anywhere[name] = now
+        self.forecast.keep(now, nodes)
+        heappush(self._turns, by_certainty(now))
+
+    def _check_nodes(self, work: Work) -> None:
+        """Take away what nodes do not take any more."""
+        while self._unchecked and not work.is_over:
+            node = next(iter(self._unchecked))
+            del self._unchecked[node]
+            self._is_roomier = True
+            work.spend(_STEPS_PER_NODE)
+            for upcoming in self.forecast.evict_beyond(node):
+                heappush(self._turns, by_certainty(upcoming))
+
+    def _find_rooms(self, now: float, work: Work) -> None:
+        """Find room for the volumes whose turn it is, as far as there is work left."""
+        while self._turns and not work.is_over:
+            upcoming, is_first = self.anywhere.get(self._turns[0][1]), not work.spent
+            if upcoming is not None:
+                missing = self._place(upcoming, now)
+                if missing and self.forecast.is_cut_short and not is_first:
+                    break  # the next time there is more work left for it
+                if missing and upcoming.is_sure and self._take_out_open():
+                    self._place(upcoming, now)
+            heappop(self._turns)
+
+    def _try_again(self, now: float, work: Work) -> None:
+        """Find room for what found none, if there may be some.
+
+        A volume that gets no turn is the first the next time.
+        """
+        if not (self._is_roomier and self.forecast.nowhere):
+            return
+        self._is_roomier = False
+        waiting = sorted(by_certainty(self.anywhere[name]) for name in self.forecast.nowhere)
+        first = bisect_left(waiting, self._next_tried)
+        for turn in (*waiting[first:], *waiting[:first]):
+            if work.is_over:
+                self._is_roomier, self._next_tried = True, turn
+                break
+            work.spend(1)
+            self._place(self.anywhere[turn[1]], now)
+
+    def _place(self, upcoming: Upcoming, now: float) -> int:
+        missing, name = self.forecast.place(upcoming), upcoming.volume.name
+        self.forecast.work.spend(upcoming.count)
+        if upcoming.certainty is Certainty.SHOWN:
+            if missing < upcoming.count:
+                self._patience.found_room(name, self._view.due[name], now)
+            else:
+                self._patience.found_none(name)
+        return missing
+
+    def _take_out_open(self) -> bool:
+        """Take away what comes only with open holds, to find room for it after all else."""
+        found = [name for name in self.forecast.volumes if not self.anywhere[name].is_sure]
+        for name in found:
+            self.forecast.take_out(name)
+            heappush(self._turns, by_certainty(self.anywhere[name]))
+        return bool(found)
+
+
+def _standing(view: ClusterView, name: NodeName) -> tuple[str, NodeRefusal | None] | None:
+    space = view.spaces.get(name)
+    return None if space is None else (space.node.zone, space.refusal)

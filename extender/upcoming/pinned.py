@@ -1,0 +1,224 @@
+"""What will take room on one node and no other, and is not placed there yet.
+
+Left out are replicas that Longhorn cannot place: whose volume is being deleted or whose backing
+image is gone, that the node does not suit, or that fit on no disk even alone. A node must not be
+lost to them for ever. One whose volume is not known counts: a live view may hear of the volume
+later than of the replica. Holds count if they would fit on an empty disk: they end by themselves,
+and on a disk that seems full something may have been deleted a moment ago.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from extender.demand.items import demand_of, item_of, suits
+from extender.holds.hold import Hold, State
+from extender.holds.ledger import Ledger
+from extender.holds.shown import charged
+from extender.space import NodeSpace
+from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.upcoming.volumes import need_in, need_now
+from extender.view import ClusterView
+from longhorn import Locality, Need, NodeName, Replica, Volume, VolumeName, need_of
+from packing import Bin, Item, Kind, is_stranded
+
+_PLENTY_BYTES = 2**63
+
+
+class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
+    """What is held for pods that may go to any of several nodes, taken together."""
+
+    needs: tuple[Need, ...] = ()
+    held: tuple[Upcoming, ...] = ()
+    largest_bytes: int = 0
+    shared_kinds: frozenset[Kind] = frozenset()
+    """The kinds of disks that each of them may use."""
+    nodes: frozenset[NodeName] = frozenset()
+    """Where all of it takes room."""
+    partly: frozenset[NodeName] = frozenset()
+    """Where only a part of it does."""
+
+    def on(self, space: NodeSpace) -> tuple[Upcoming, ...]:
+        """Return what of it could ever fit on one of *nodes*, mostly all."""
+        best = space.roomiest[0] if space.roomiest else None
+        if (
+            best is not None
+            and best.kind in self.shared_kinds
+            and self.largest_bytes <= best.logical_bytes
+        ):
+            return self.held
+        return _fitting(self.held, _emptied(space))
+
+
+def open_holds(
+    ledger: Ledger, view: ClusterView, *, but: str = "", own: Collection[VolumeName] = ()
+) -> OpenHolds:
+    """Take open holds together, without that of the pod with uid *but*, nor its *own* volumes."""
+    needs: dict[VolumeName, Need] = {}
+    accepted: list[frozenset[NodeName]] = []
+    for hold in ledger.open_holds(but=but):
+        wanted = [each for each in hold.volumes if each.name not in own]
+        if wanted:
+            needs |= {each.name: need_now(each, view) for each in wanted}
+            accepted.append(hold.nodes)
+    if not needs:
+        return OpenHolds()
+    held = tuple(_held(needs, Certainty.OPEN, view))
+    nodes = accepted[0].intersection(*accepted[1:]) - _counting_otherwise(needs, ledger, view)
+    return OpenHolds(
+        needs=tuple(needs.values()),
+        held=held,
+        largest_bytes=max(each.item.logical_bytes for each in held),
+        shared_kinds=frozenset.intersection(*(each.item.kinds for each in held)),
+        nodes=nodes,
+        partly=frozenset().union(*accepted) - nodes,
+    )
+
+
+def _counting_otherwise(
+    names: Iterable[VolumeName], ledger: Ledger, view: ClusterView
+) -> set[NodeName]:
+    """Return the nodes where held volumes may count less than elsewhere.
+
+    A replica of the volume is there already, or the node is that of another pod that uses it.
+    """
+    found = set[NodeName]()
+    for name in names:
+        for replica in view.replicas.get(name, ()):
+            found.update(filter(None, (replica.node, replica.hard_node_affinity)))
+        found.update(h.node for h in ledger.holds_of(name) if h.state is State.CHOSEN)
+    return found
+
+
+def pinned_to(
+    space: NodeSpace,
+    view: ClusterView,
+    ledger: Ledger,
+    due: Iterable[VolumeName],
+    *,
+    but: str = "",
+    own: Collection[VolumeName] = (),
+    with_open: bool = True,
+) -> tuple[Upcoming, ...]:
+    """Return what comes to a node for itself, the surest first.
+
+    Args:
+        space: The node.
+        view: The cluster.
+        ledger: The holds.
+        due: The volumes of which a replica without an object is due on the node.
+        but: The uid of a pod whose hold does not count.
+        own: Its volumes; they do not count either.
+        with_open: Whether open holds count for themselves. What is due on the node by Longhorn's
+            objects is counted by an open hold in any case.
+    """
+    name = space.node.name
+    chosen, due = ledger.chosen_on(name, but=but), sorted(due)
+    open_ = [] if not (with_open or due) else ledger.open_holds(but=but)
+    open_ = [hold for hold in open_ if name in hold.nodes]
+    if not (space.pending or chosen or due or open_):
+        return ()
+    # Pods that share a volume need its room once, and are sure of it if one of them is.
+    chosen_needs = _needs(chosen, name, own, view)
+    open_needs = {
+        volume: need
+        for volume, need in _needs(open_, name, own, view).items()
+        if volume not in chosen_needs
+    }
+    shown = [
+        upcoming
+        for replica in space.pending
+        if replica.volume not in own
+        and (upcoming := _pending(replica, space, view, ledger)) is not None
+    ]
+    for volume in due:
+        if not (volume in chosen_needs or volume in open_needs or volume in own):
+            coming = _shown(view.volumes[volume], str(volume), space, view)
+            shown += [] if coming is None else [coming]
+    empty = _emptied(space) if chosen_needs or open_needs else ()
+    return (
+        *_fitting(shown, space.bins),
+        *_fitting(_held(chosen_needs, Certainty.CHOSEN, view), empty),
+        *(_fitting(_held(open_needs, Certainty.OPEN, view), empty) if with_open else ()),
+    )
+
+
+def pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
+    """Yield the nodes that replicas of a volume are bound to."""
+    for replica in view.replicas.get(name, ()):
+        if replica.hard_node_affinity is not None:
+            yield replica.hard_node_affinity
+
+
+def _needs(
+    holds: Iterable[Hold], name: NodeName, own: Collection[VolumeName], view: ClusterView
+) -> dict[VolumeName, Need]:
+    return {
+        volume.name: need_now(volume, view)
+        for hold in holds
+        for volume in charged(hold, name, view.replicas)
+        if volume.name not in own
+    }
+
+
+def _held(
+    needs: Mapping[VolumeName, Need], certainty: Certainty, view: ClusterView
+) -> list[Upcoming]:
+    return [
+        Upcoming(
+            volume=view.volumes.get(name) or _stand_in(name, need.size_bytes),
+            need=need,
+            item=item_of(f"held/{name}", need, view),
+            certainty=certainty,
+        )
+        for name, need in needs.items()
+    ]
+
+
+def _pending(
+    replica: Replica, space: NodeSpace, view: ClusterView, ledger: Ledger
+) -> Upcoming | None:
+    """Return a replica that is bound to the node, None if Longhorn does not place it there.
+
+    That of a strict-local volume waits until somebody is about to attach it.
+    """
+    volume = view.volumes.get(replica.volume)
+    if volume is not None:
+        waits = volume.node is None and volume.locality is Locality.STRICT_LOCAL
+        if waits and not ledger.holds_of(volume.name):
+            return None
+        return _shown(volume, str(replica.name), space, view, replica)
+    unknown = _stand_in(replica.volume, replica.size_bytes)  # unreadable, or not heard of yet
+    everywhere = frozenset(view.disk_kinds.values())  # its selectors are not known
+    return Upcoming(
+        volume=unknown,
+        need=need_of(unknown, None),
+        item=Item(replica.name, replica.size_bytes, 0, everywhere),
+        certainty=Certainty.SHOWN,
+    )
+
+
+def _shown(
+    volume: Volume, name: str, space: NodeSpace, view: ClusterView, replica: Replica | None = None
+) -> Upcoming | None:
+    need = need_in(volume, view, replica)
+    if need is None or not suits(demand_of([(name, need)], view), space.node):
+        return None
+    item = item_of(name, need, view)
+    return Upcoming(volume=volume, need=need, item=item, certainty=Certainty.SHOWN)
+
+
+def _emptied(space: NodeSpace) -> list[Bin]:
+    """Return the usable disks as if nothing were on them."""
+    limits = {str(each.disk.name): each.limit_bytes for each in space.disks}
+    return [Bin(bin_.id, bin_.kind, limits[bin_.id], _PLENTY_BYTES) for bin_ in space.bins]
+
+
+def _fitting(upcoming: Iterable[Upcoming], bins: Sequence[Bin]) -> tuple[Upcoming, ...]:
+    """Return what fits on some disk, each alone."""
+    return tuple(each for each in upcoming if not is_stranded(each.item, bins))
+
+
+def _stand_in(name: VolumeName, size_bytes: int) -> Volume:
+    """Return a volume that is not known, as far as is known of it."""
+    return Volume(name=name, size_bytes=size_bytes, locality=Locality.DISABLED)
