@@ -12,7 +12,7 @@ class StepLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work:
-    """A budget of steps. A step takes some ten microseconds.
+    """A budget of steps. A step takes some 30 microseconds.
 
     Whoever does work spends steps for it, and stops where it is over: what is not decided by then
     counts as undecided. Work that has begun may go on, so that more is spent than there was.

@@ -120,6 +120,8 @@ class Rooms:
         self._sizes = sizes
         self._type_of_size = {size: type_ for type_, size in enumerate(sizes)}
         self._counts = counts
+        self.listed = 0
+        """How many sums were listed so far: what most of the work is."""
         self._total = sum(counts)
         # The first step of the search lists sums for every bin, so with many bins lists are short.
         self._sums_limit = _SUMS_PER_TYPE * len(sizes) * 32 // max(32, bin_count)
@@ -182,6 +184,7 @@ class Rooms:
                     for logical, physical, number, used in without
                     if logical <= most_logical and physical <= most_physical
                 ]
+                self.listed += len(without)
                 if not more:
                     break
                 sums = sums + more

@@ -30,6 +30,9 @@ from collections.abc import Sequence
 from packing.problem import Move, Node, Problem
 from packing.types import Bin, Infeasible, Item, Outcome, Packed, Undecided
 
+_SUMS_PER_STEP = 250
+"""So many sums are listed in the time of a step (`packing.bounds.Rooms`)."""
+
 
 def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Outcome:
     """Find a packing, or prove that there is none.
@@ -43,8 +46,9 @@ def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Ou
     root = problem.frame(problem.root(), dead=frozenset())
     stack = [root] if root else []
     dead: set[object] = set()
-    steps = 0
+    moves = 0
     while stack:
+        steps = moves + problem.rooms.listed // _SUMS_PER_STEP
         frame = stack[-1]
         if frame.move:
             _refute(frame.node, frame.move)
@@ -54,6 +58,7 @@ def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Ou
             continue
         if steps + problem.charge > step_limit:
             return Undecided(steps)
+        moves += problem.charge
         steps += problem.charge
         child = problem.place(frame.node, frame.move)
         if not child.left_mask:
@@ -61,7 +66,7 @@ def search(items: Sequence[Item], bins: Sequence[Bin], *, step_limit: int) -> Ou
         below = problem.frame(child, dead=dead)
         if below:
             stack.append(below)
-    return Infeasible(steps)
+    return Infeasible(moves + problem.rooms.listed // _SUMS_PER_STEP)
 
 
 def _refute(node: Node, move: Move) -> None:

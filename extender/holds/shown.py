@@ -17,12 +17,13 @@ def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[
     place on this node: such a replica is demand on the node by itself.
     """
     for volume in hold.volumes:
-        pending = any(
+        there = replicas.get(volume.name)
+        pending = there and any(
             replica.hard_node_affinity == node
             and not (replica.disk or replica.deleting or replica.failed)
-            for replica in replicas.get(volume.name, ())
+            for replica in there
         )
-        if not (pending or _is_counted_by_longhorn(volume, hold, node, replicas)):
+        if not there or not (pending or _is_counted_by_longhorn(volume, hold, node, replicas)):
             yield volume
 
 

@@ -34,8 +34,9 @@ from extender.view import ChangeLog, ClusterView
 from extender.work import Work
 from longhorn import NOTHING_DUE, Moment, NodeName, NodeRefusal, VolumeName
 
-_STEPS_PER_VOLUME, _STEPS_PER_NODE = 8, 1
-"""What it takes to find out what comes of a volume, and whether a node still takes all."""
+_STEPS_PER_VOLUME, _STEPS_PER_NODE, _HOLDS_PER_STEP = 3, 1, 20
+"""What it takes to find out what comes of a volume, and whether a node still takes all; and how
+many holds are looked at for one node in the time of a step."""
 
 
 class Book:
@@ -122,9 +123,7 @@ class Book:
         self._apart = apart
         for node in sorted(apart.intersection(self._view.spaces)):
             space, due = self._view.spaces[node], self._due.get(node, ())
-            load = pinned_to(
-                space, self._view, self._ledger, due, but=uid, own=self._own, with_open=False
-            )
+            load = pinned_to(space, self._view, self._ledger, due, but=uid, own=self._own)
             self._log.set(self._pinned, node, load)
             self.forecast.note_taken(node, has_more=True)
         for name in also_held:  # it counts as far as others need it
@@ -178,8 +177,7 @@ class Book:
         found = self._pinned.get(name)
         if found is None:
             due = self._due.get(name, ())
-            found = pinned_to(space, self._view, self._ledger, due, with_open=False)
-            self._pinned[name] = found
+            found = self._pinned[name] = pinned_to(space, self._view, self._ledger, due)
         return found
 
     def pinned_with_open(self, space: NodeSpace) -> tuple[Upcoming, ...]:
@@ -188,9 +186,15 @@ class Book:
         if name in self._apart or name in self.open.partly:
             found = self._with_open.get(name)
             if found is None:
-                due = self._due.get(name, ())
+                self.forecast.work.spend(len(self.open.holds) // _HOLDS_PER_STEP)
                 found = self._with_open[name] = pinned_to(
-                    space, self._view, self._ledger, due, but=self._uid, own=self._own
+                    space,
+                    self._view,
+                    self._ledger,
+                    self._due.get(name, ()),
+                    but=self._uid,
+                    own=self._own,
+                    open_=self.open,
                 )
             return found
         sure = self.pinned(space)

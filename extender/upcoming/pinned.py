@@ -28,8 +28,10 @@ _PLENTY_BYTES = 2**63
 class OpenHolds(msgspec.Struct, frozen=True, kw_only=True):
     """What is held for pods that may go to any of several nodes, taken together."""
 
+    holds: tuple[Hold, ...] = ()
     needs: tuple[Need, ...] = ()
     held: tuple[Upcoming, ...] = ()
+    """One for each volume."""
     largest_bytes: int = 0
     shared_kinds: frozenset[Kind] = frozenset()
     """The kinds of disks that each of them may use."""
@@ -55,17 +57,19 @@ def open_holds(
 ) -> OpenHolds:
     """Take open holds together, without that of the pod with uid *but*, nor its *own* volumes."""
     needs: dict[VolumeName, Need] = {}
-    accepted: list[frozenset[NodeName]] = []
+    holds: list[Hold] = []
     for hold in ledger.open_holds(but=but):
         wanted = [each for each in hold.volumes if each.name not in own]
         if wanted:
             needs |= {each.name: need_now(each, view) for each in wanted}
-            accepted.append(hold.nodes)
+            holds.append(hold)
     if not needs:
         return OpenHolds()
+    accepted = [*{id(hold.nodes): hold.nodes for hold in holds}.values()]
     held = tuple(_held(needs, Certainty.OPEN, view))
     nodes = accepted[0].intersection(*accepted[1:]) - _counting_otherwise(needs, ledger, view)
     return OpenHolds(
+        holds=tuple(holds),
         needs=tuple(needs.values()),
         held=held,
         largest_bytes=max(each.item.logical_bytes for each in held),
@@ -98,7 +102,7 @@ def pinned_to(
     *,
     but: str = "",
     own: Collection[VolumeName] = (),
-    with_open: bool = True,
+    open_: OpenHolds | None = None,
 ) -> tuple[Upcoming, ...]:
     """Return what comes to a node for itself, the surest first.
 
@@ -106,25 +110,15 @@ def pinned_to(
         space: The node.
         view: The cluster.
         ledger: The holds.
-        due: The volumes of which a replica without an object is due on the node.
+        due: The volumes of which a replica without an object is due on the node. Of those that an
+            open hold keeps room for there, that hold counts.
         but: The uid of a pod whose hold does not count.
         own: Its volumes; they do not count either.
-        with_open: Whether open holds count for themselves. What is due on the node by Longhorn's
-            objects is counted by an open hold in any case.
+        open_: The open holds, if they are to count.
     """
-    name = space.node.name
-    chosen, due = ledger.chosen_on(name, but=but), sorted(due)
-    open_ = [] if not (with_open or due) else ledger.open_holds(but=but)
-    open_ = [hold for hold in open_ if name in hold.nodes]
-    if not (space.pending or chosen or due or open_):
-        return ()
+    name, chosen, due = space.node.name, ledger.chosen_on(space.node.name, but=but), sorted(due)
     # Pods that share a volume need its room once, and are sure of it if one of them is.
-    chosen_needs = _needs(chosen, name, own, view)
-    open_needs = {
-        volume: need
-        for volume, need in _needs(open_, name, own, view).items()
-        if volume not in chosen_needs
-    }
+    sure = _needs(chosen, name, own, view)
     shown = [
         upcoming
         for replica in space.pending
@@ -132,15 +126,34 @@ def pinned_to(
         and (upcoming := _pending(replica, space, view, ledger)) is not None
     ]
     for volume in due:
-        if not (volume in chosen_needs or volume in open_needs or volume in own):
+        is_held = volume in sure or any(
+            hold.state is State.OPEN and volume in _needs([hold], name, own, view)
+            for hold in ledger.holds_of(volume, but=but)
+            if name in hold.nodes
+        )
+        if not is_held and volume not in own:
             coming = _shown(view.volumes[volume], str(volume), space, view)
             shown += [] if coming is None else [coming]
-    empty = _emptied(space) if chosen_needs or open_needs else ()
+    kept = [] if open_ is None else _kept_open(open_, name, view, sure)
+    empty = _emptied(space) if sure or kept else ()
     return (
         *_fitting(shown, space.bins),
-        *_fitting(_held(chosen_needs, Certainty.CHOSEN, view), empty),
-        *(_fitting(_held(open_needs, Certainty.OPEN, view), empty) if with_open else ()),
+        *_fitting(_held(sure, Certainty.CHOSEN, view), empty),
+        *_fitting(kept, empty),
     )
+
+
+def _kept_open(
+    open_: OpenHolds, name: NodeName, view: ClusterView, sure: Collection[VolumeName]
+) -> list[Upcoming]:
+    """Return what open holds keep on a node but for volumes that come there for sure."""
+    here = {
+        volume.name
+        for hold in open_.holds
+        if name in hold.nodes
+        for volume in charged(hold, name, view.replicas)
+    }
+    return [e for e in open_.held if (v := e.volume.name) in here and v not in sure]
 
 
 def pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:

@@ -17,8 +17,9 @@ from longhorn import Need, NodeName
 from packing import Item
 
 _UNKNOWN, _UNREADABLE = UnknownNode(), UnreadableNode()
-_GLANCES_PER_STEP = 10
-"""So many nodes are seen at a glance in the time of a step."""
+_GLANCES_PER_STEP, _PAIRS_PER_STEP = 20, 100
+"""So many nodes are seen at a glance, and so many pairs of replica and disk are packed in the
+quick ways, in the time of a step."""
 
 
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +136,9 @@ class Judging:
         by_node, uid = ledger.mode is Mode.NODE, situation.request.pod.uid
         if by_node and any(hold.volumes for hold in ledger.on_node(name, but=uid)):
             return NodeReserved(), False
-        work.spend(1)
+        if work.is_over:
+            return PackingUndecided(), False
+        work.spend(1 + len(situation.demand.items) * len(space.bins) // _PAIRS_PER_STEP)
         limit = max(0, min(situation.limits.per_node, work.left))
         verdict = judge(situation, space, step_limit=limit)
         work.spend(verdict.steps)

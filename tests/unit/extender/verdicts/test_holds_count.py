@@ -228,7 +228,7 @@ def test_a_hold_is_in_the_way_of_who_fits_without_it_as_far_as_is_known() -> Non
     disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
     own = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2))]
     view = view_of(node("node-1", *disks), *bound(*own, volume("other", size_bytes=2 * GIB)))
-    extender = Extender(StepLimits(per_node=0, per_request=0))
+    extender = Extender(StepLimits(per_node=0, per_request=100))
     hold(extender, view, pod("other", name="other"), "node-1")
 
     answer = extender.filter(pod(*(each.name for each in own)), sorted(view.spaces), view)
