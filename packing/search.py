@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from packing.problem import Move, Node, Problem
 from packing.types import Bin, Infeasible, Item, Outcome, Packed, Undecided
 
-_SUMS_PER_STEP = 250
+_SUMS_PER_STEP = 400
 """So many sums are listed in the time of a step (`packing.bounds.Rooms`)."""
 
 
