@@ -17,7 +17,7 @@ from longhorn import Need, NodeName
 from packing import Item
 
 _UNKNOWN, _UNREADABLE = UnknownNode(), UnreadableNode()
-_GLANCES_PER_STEP, _PAIRS_PER_STEP = 20, 50
+_GLANCES_PER_STEP, _PAIRS_PER_STEP = 20, 250
 """So many nodes are seen at a glance, and so many pairs of replica and disk are packed in the
 quick ways, in the time of a step."""
 
