@@ -32,7 +32,15 @@ from extender.upcoming.volumes import anywhere_of
 from extender.upcoming.waits import Patience, ReplenishmentWaits
 from extender.view import ChangeLog, ClusterView
 from extender.work import Work
-from longhorn import NOTHING_DUE, Moment, NodeName, NodeRefusal, VolumeName
+from longhorn import (
+    NOTHING_DUE,
+    DiskName,
+    DiskSpace,
+    Moment,
+    NodeName,
+    NodeRefusal,
+    VolumeName,
+)
 
 _STEPS_PER_VOLUME, _STEPS_PER_NODE, _HOLDS_PER_STEP = 3, 1, 20
 """What it takes to find out what comes of a volume, and whether a node still takes all; and how
@@ -52,6 +60,8 @@ class Book:
     Attributes:
         anywhere: What counts of what comes anywhere, by volume.
         forecast: Where it finds room.
+        beyond: By how many bytes disks were filled beyond their limit while the book was kept: more
+            was placed there, the limit did not fall.
         turn: Another one with every change, and for every pod that is asked about.
     """
 
@@ -70,8 +80,9 @@ class Book:
         self.forecast = Forecast(view, self.pinned, self._log, step_limit)
         self._holds = {hold.pod.uid: hold for hold in ledger}
         """As they were when the book was last brought up to date."""
-        self._standing = {name: _standing(view, name) for name in view.spaces}
-        """Zone and refusal of each node: anti-affinity depends on both."""
+        self._spaces = {**view.spaces}
+        """The same of the nodes."""
+        self.beyond: dict[tuple[NodeName, DiskName], int] = {}
         self._pinned: dict[NodeName, tuple[Upcoming, ...]] = {}
         """What is pinned to nodes, without open holds, as far as somebody has asked."""
         self._due: dict[NodeName, set[VolumeName]] = {}
@@ -283,10 +294,8 @@ class Book:
             for hold in self._ledger.chosen_on(node):
                 self._outdated |= dict.fromkeys(each.name for each in hold.volumes)
             self._outdated |= dict.fromkeys(self._waits.failed_on(node))
-            standing = _standing(self._view, node)
-            if standing != self._standing.get(node):
+            if self._note_space(node):
                 moved.add(node)
-                self._standing[node] = standing
         for node in (*nodes, *sorted(changed.difference(nodes))):
             self._pinned.pop(node, None)
             if node in nodes:
@@ -297,6 +306,23 @@ class Book:
             self._changes.add(node)
         if moved:  # others of a volume may go elsewhere now, or no longer where they are
             self._note_moved(moved)
+
+    def _note_space(self, node: NodeName) -> bool:
+        """Note that the space of a node has changed.
+
+        Returns whether its zone has, or whether it is refused: anti-affinity depends on both.
+        """
+        before, after = self._spaces.pop(node, None), self._view.spaces.get(node)
+        if after is not None:
+            self._spaces[node] = after
+        old = {} if before is None else {each.disk.name: each for each in before.disks}
+        new = {} if after is None else {each.disk.name: each for each in after.disks}
+        for disk in {**old, **new}:
+            excess = _excess_bytes(old.get(disk), new.get(disk), self.beyond.get((node, disk), 0))
+            self.beyond.pop((node, disk), None)
+            if excess:
+                self.beyond[node, disk] = excess
+        return _standing(before) != _standing(after)
 
     def _note_hold(self, uid: str) -> set[NodeName]:
         """Note that a pod has another hold, or none; return the nodes whose load may have changed.
@@ -429,6 +455,14 @@ class Book:
         return bool(found)
 
 
-def _standing(view: ClusterView, name: NodeName) -> tuple[str, NodeRefusal | None] | None:
-    space = view.spaces.get(name)
+def _standing(space: NodeSpace | None) -> tuple[str, NodeRefusal | None] | None:
     return None if space is None else (space.node.zone, space.refusal)
+
+
+def _excess_bytes(before: DiskSpace | None, after: DiskSpace | None, known_bytes: int) -> int:
+    """Return by how much a disk was filled beyond its limit, as far as that was seen."""
+    if before is None or after is None or before.limit_bytes != after.limit_bytes:
+        return 0
+    excess = max(0, -after.logical_headroom_bytes)
+    is_more = after.logical_headroom_bytes < before.logical_headroom_bytes
+    return excess if is_more else min(excess, known_bytes)
