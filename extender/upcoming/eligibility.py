@@ -9,7 +9,7 @@ from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Upcoming
 from extender.view import ClusterView
-from longhorn import Group, Need, NodeName, Usage, VolumeName, groups_of, usage_of
+from longhorn import DiskSpace, Group, Need, NodeName, Usage, VolumeName, groups_of, usage_of
 from packing import Bin, is_stranded
 
 _MOST_NEEDS, _MOST_PROFILES = 50_000, 32
@@ -47,6 +47,7 @@ class Takers:
         self.most_bytes: dict[NodeName, int] = {}
         self._demand, self._taken_bytes = demand_of([("replica", need)], view), taken_bytes
         self.kinds, self._places = self._demand.items[0].kinds, need.places
+        self._numbers = view.disk_kinds
         self._entries: dict[NodeName, _Entry] = {}
         self._ranks: dict[NodeName, Rank] = {}
         self._by_zone: dict[str, list[Rank]] = {}
@@ -85,6 +86,10 @@ class Takers:
             return space.roomiest
         ids = {str(each.disk.name): each.disk.id for each in space.disks}
         return [each for each in space.bins if (space.node.name, ids[each.id]) in self._places]
+
+    def may_use(self, disk: DiskSpace, space: NodeSpace) -> bool:
+        """Whether a replica could be on a disk by its type and tags, whatever state it is in."""
+        return self._numbers.get(disk.kind) in self.kinds and suits(self._demand, space.node)
 
     def ranks(self, zone: str) -> list[Rank]:
         """Return the nodes of a zone, the roomiest first."""

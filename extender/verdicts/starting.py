@@ -14,7 +14,7 @@ from extender.verdicts.shortages import (
     TooFewShards,
 )
 from extender.verdicts.situation import Situation
-from longhorn import NodeName, needed_to_start
+from longhorn import NodeName, has_data, needed_to_start
 
 _NODES_PER_STEP = 20
 """So many nodes are counted in the time of a step."""
@@ -121,31 +121,50 @@ def _others_lack_room(situation: Situation) -> bool:
 
 
 def _is_room_of_others(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether there is room for a replica only because other disks were filled beyond their limits.
+    """Whether by count all room for a replica is that of volumes which were counted before.
 
-    Longhorn places by figures that lag. Where it put more on a disk than fits, as much is missing
-    there as seems to be free elsewhere: the volumes that were counted first have taken all.
+    The forecast may find none for a new volume that Longhorn finds some for, by placing others
+    otherwise. And Longhorn places by figures that lag: where it put more on a disk than fits, as
+    much is missing there as seems to be free elsewhere.
     """
-    book, size_bytes = situation.book, max(1, upcoming.need.size_bytes)
-    if not book.beyond:
+    book, spaces, size_bytes = situation.book, situation.view.spaces, upcoming.need.size_bytes
+    takers = book.forecast.eligibility.takers(upcoming.need)
+    owed = [
+        excess
+        for (name, disk), excess in book.beyond.items()
+        for each in spaces[name].disks
+        if each.disk.name == disk and takers.may_use(each, spaces[name])
+    ]
+    for volume, missing in book.forecast.nowhere.items():
+        each = book.anywhere.get(volume)
+        if each is not None and _is_new(each, situation):
+            owed += [each.need.size_bytes] * missing
+    if not (owed and size_bytes):
         return False
-    takers, spaces = book.forecast.eligibility.takers(upcoming.need), situation.view.spaces
-    gone = left = 0
-    for (name, _), excess in book.beyond.items():
-        gone += -(-excess // size_bytes) if name in takers else 0
     situation.work.spend(len(spaces) // _NODES_PER_STEP)
-    for name, space in spaces.items():
-        if gone and name in takers:
-            room = sum(
-                bin_.logical_bytes // size_bytes
-                for bin_ in takers.bins(space)
-                if bin_.kind in takers.kinds and bin_.logical_bytes > 0
-            )
-            taken = book.forecast.taken(name).logical_bytes
-            left += max(0, room - -(-taken // size_bytes))
-            if left > gone:
-                return False
-    return bool(gone)
+    gone, left = sum(-(-count // size_bytes) for count in owed), 0
+    for name in filter(takers.__contains__, spaces):
+        room = sum(
+            max(0, bin_.logical_bytes) // size_bytes
+            for bin_ in takers.bins(spaces[name])
+            if bin_.kind in takers.kinds
+        )
+        left += max(0, room - -(-book.forecast.taken(name).logical_bytes // size_bytes))
+        if left > gone:
+            return False
+    return True
+
+
+def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
+    """Whether a volume has no data yet, and some node would take one more replica of it."""
+    eligibility, view = situation.book.forecast.eligibility, situation.view
+    if has_data(view.replicas.get(upcoming.volume.name, ())):
+        return False
+    situation.work.spend(1 + len(view.spaces) // _NODES_PER_STEP)
+    return any(
+        eligibility.may_go(upcoming, name) and eligibility.may_join(upcoming, name)
+        for name in view.spaces
+    )
 
 
 def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> bool:
