@@ -142,6 +142,10 @@ class Book:
             if now is not None:
                 self._log.set(self.anywhere, name, now)
                 self.forecast.place(now)
+        if self.apart:  # what was the pod's may be room for others
+            for name in [*self.forecast.nowhere]:
+                if not work.is_over:
+                    self.forecast.place(self.anywhere[name])
 
     @property
     def mark(self) -> int:
