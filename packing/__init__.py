@@ -1,6 +1,7 @@
 """Exact two-dimensional vector packing with incompatibilities: do these items fit these bins?"""
 
-from packing.bounds import bytes_to_block, is_stranded
+from packing.blocking import may_be_blocked
+from packing.bounds import is_stranded
 from packing.pack import DEFAULT_STEP_LIMIT, PreparedItems, pack, prepare
 from packing.types import Bin, BinId, Infeasible, Item, ItemId, Kind, Outcome, Packed, Undecided
 
@@ -16,8 +17,8 @@ __all__ = [
     "Packed",
     "PreparedItems",
     "Undecided",
-    "bytes_to_block",
     "is_stranded",
+    "may_be_blocked",
     "pack",
     "prepare",
 ]

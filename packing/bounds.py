@@ -11,7 +11,7 @@ Programming 91 (2001).
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,18 +24,6 @@ _SETS_LIMIT = 15
 _DIVISIONS_LIMIT = 4096  # for one set of kinds and one dimension
 _TYPES_LIMIT = 48
 _SUMS_PER_TYPE = 16  # measured: with fewer, proofs are missed; with more, time is lost
-
-
-def bytes_to_block(item: Item, bins: Iterable[Bin]) -> int:
-    """Return how many logical bytes must come so that no bin takes an item, in whatever order.
-
-    An item finds no room only if less than its size is left in each bin that suits it.
-    """
-    return sum(
-        max(0, bin_.logical_bytes - item.logical_bytes + 1)
-        for bin_ in bins
-        if bin_.kind in item.kinds
-    )
 
 
 def is_stranded(item: Item, bins: Sequence[Bin]) -> bool:

@@ -27,7 +27,7 @@ from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import LocalRoomAtRisk
 from extender.verdicts.situation import Situation
 from longhorn import DiskName, NodeName, Replica, may_share_node, may_share_zone
-from packing import Bin, Item, bytes_to_block
+from packing import Bin, Item, may_be_blocked
 
 _NODES_PER_STEP, _VOLUMES_PER_STEP = 2, 5
 """So many nodes, and so many volumes on their way, are looked at in the time of a step."""
@@ -111,11 +111,13 @@ def _keeps_room(
     pinned = book.pinned_with_open(space) if with_open else book.pinned(space)
     asking, bins = _asking_on(space, situation)
     items = (*demand, *(each.item for each in pinned), *asking)
-    logical_bytes, physical_bytes = threat.bytes_to(space)
-    logical_bytes += sum(item.logical_bytes for item in items)
+    more_bytes, physical_bytes = threat.bytes_to(space)
     physical_bytes += sum(item.physical_bytes for item in items)
-    bins = [each for each in bins if physical_bytes <= each.physical_bytes]
-    return all(bytes_to_block(item, bins) > logical_bytes - item.logical_bytes for item in items)
+    never_full = [each for each in bins if physical_bytes <= each.physical_bytes]
+    return not any(
+        may_be_blocked(item, (*items[:index], *items[index + 1 :]), never_full, more_bytes)
+        for index, item in enumerate(items)
+    )
 
 
 class OnTheirWay:

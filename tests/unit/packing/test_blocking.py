@@ -1,0 +1,67 @@
+"""Whether an item may find no room because others came first."""
+
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from packing import Bin, Item, may_be_blocked
+
+ONE = frozenset([0])
+
+
+def item(size: int, name: str = "item") -> Item:
+    return Item(name, size, 0, ONE)
+
+
+def bins(*rooms: int) -> list[Bin]:
+    return [Bin(f"bin-{n}", 0, room, 0) for n, room in enumerate(rooms)]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "rooms", "more", "expected"),
+    [
+        pytest.param(100, [60], [100, 60], 0, True, id="the-small-one-takes-the-large-bin"),
+        pytest.param(100, [60], [100, 100], 0, False, id="one-cannot-be-in-two-bins"),
+        pytest.param(90, [86, 82, 32], [225, 30, 150, 60], 0, False, id="too-few-pieces"),
+        pytest.param(90, [86, 82, 62], [225, 30, 150, 60], 0, True, id="enough-in-both"),
+        pytest.param(50, [], [100], 50, False, id="just-enough-is-left"),
+        pytest.param(50, [], [100], 51, True, id="a-byte-too-many-on-its-way"),
+        pytest.param(50, [40], [100, 60], 22, True, id="both-together"),
+        pytest.param(50, [40], [100, 60], 21, False, id="both-together-lack-one"),
+        pytest.param(50, [], [40], 0, True, id="no-room-at-all"),
+        pytest.param(1, [1] * 10, [9] * 3, 0, False, id="bytes-do-not-do"),
+    ],
+)
+def test_may_be_blocked(
+    own: int, others: list[int], rooms: list[int], more: int, *, expected: bool
+) -> None:
+    names = [item(size, f"other-{n}") for n, size in enumerate(others)]
+
+    assert may_be_blocked(item(own), names, bins(*rooms), more) is expected
+
+
+def loses(own: int, others: list[int], rooms: list[int]) -> bool:
+    """Whether the item finds no room after others in some order, each in some bin or none."""
+    for order in {*permutations(others)}:
+        for choice in product(range(len(rooms) + 1), repeat=len(order)):
+            left = [*rooms, sum(others)]
+            for size, index in zip(order, choice, strict=True):
+                left[index] -= size
+            if min(left) >= 0 and all(room < own for room in left[:-1]):
+                return True
+    return False
+
+
+@given(
+    own=st.integers(1, 6),
+    others=st.lists(st.integers(1, 6), max_size=3),
+    rooms=st.lists(st.integers(0, 9), min_size=1, max_size=3),
+)
+def test_what_is_not_blocked_finds_room_in_every_order(
+    own: int, others: list[int], rooms: list[int]
+) -> None:
+    names = [item(size, f"other-{n}") for n, size in enumerate(others)]
+
+    assert may_be_blocked(item(own), names, bins(*rooms)) or not loses(own, others, rooms)
