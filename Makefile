@@ -87,7 +87,7 @@ format: install-dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the worst day, the picture, the figures for days to come, synchronisation, load, memory and the commands filter and plan; prints the tables of benchmarks/reports/DATE/speed.md
+bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast, the worst day, the picture, synchronisation, load, memory and the commands filter and plan; prints the tables of benchmarks/reports/DATE/speed.md
 	$(BIN)/python -m benchmarks.bench_filter
 	$(BIN)/python -m benchmarks.bench_prioritize
 	$(BIN)/python -m benchmarks.bench_pack
@@ -95,7 +95,6 @@ bench: install-dev ## Measure /filter, /prioritize, packing, holds, the forecast
 	$(BIN)/python -m benchmarks.bench_forecast
 	$(BIN)/python -m benchmarks.bench_worst_day
 	$(BIN)/python -m benchmarks.bench_picture
-	$(BIN)/python -m benchmarks.bench_ahead
 	$(BIN)/python -m benchmarks.bench_sync
 	$(BIN)/python -m benchmarks.bench_load
 	$(BIN)/python -m benchmarks.bench_memory

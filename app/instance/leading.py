@@ -1,13 +1,12 @@
-"""What an instance does and remembers while it leads: it holds, wakes, and looks ahead."""
+"""What an instance does and remembers while it leads: it holds and wakes."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from itertools import filterfalse
 
-from app.instance.ahead import LookingAhead
 from app.instance.attaching import attached_bytes
 from app.instance.cluster import LiveCluster
-from app.instance.figures import show_ahead
 from app.instance.holds import Holds
+from app.instance.room import Rooms, show_room
 from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
@@ -59,21 +58,20 @@ class Leading:
         metrics.remembered_bytes.labels("scores").set_function(lambda: self.scores.size_bytes)
         waiting = self.waking.pods
         self.holds = Holds(around, extender, cluster, waiting, self.scores, metrics)
-        self._looking_ahead = LookingAhead(
-            extender,
-            lambda: cluster.view,
-            is_leading=standing.has_taken_over,
-            clock=around.clock,
-            wall_clock=around.wall_clock,
+        rooms = Rooms()
+        show_room(
+            metrics.registry,
+            lambda: (
+                rooms.by_type(cluster.view, extender.ledger) if standing.has_taken_over() else {}
+            ),
         )
-        show_ahead(metrics.registry, lambda: self._looking_ahead.figures)
         self.unasked = Unasked(
             around.connection,
             metrics,
             is_leading=standing.has_taken_over,
             clock=around.clock,
         )
-        self.on_taken_over = list[Callable[[], None]]([self._looking_ahead.begin])
+        self.on_taken_over = list[Callable[[], None]]()
         self._taking_over = TakingOver(
             around,
             extender,
@@ -87,7 +85,7 @@ class Leading:
 
     def loops(self) -> list[Coroutine[None, None, None]]:
         """Return what must run for as long as the instance does; none of them ends by itself."""
-        loops = [self._taking_over.run(), *self.holds.loops(), self._looking_ahead.run()]
+        loops = [self._taking_over.run(), *self.holds.loops()]
         loops.append(self.unasked.run())
         return [*loops, *([self.waking.run()] if self._settings.wake_up else [])]
 
@@ -102,7 +100,6 @@ class Leading:
         self.waking.forget_all()
         self.scores.forget_all()
         self.unasked.forget_all()
-        self._looking_ahead.forget()
 
     def note_changes(self, changes: Sequence[Change]) -> None:
         """Look at what has changed in the cluster."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from cli.largest import ClassFigures, largest
 from extender import (
     ClusterView,
     Extender,
@@ -12,8 +13,6 @@ from extender import (
     node_rejection,
     why_unusable,
 )
-from extender.ahead.largest import ClassFigures, largest
-from extender.ahead.pieces import finish
 from extender.demand.requests import LONGHORN_PROVISIONERS, NOBODY
 from extender.verdicts.situation import Situation
 from longhorn import DiskSpace, Moment
@@ -80,7 +79,7 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
     return Overview(
         nodes=tuple(_node(space, situation, extender) for _, space in sorted(view.spaces.items())),
         classes=tuple(
-            finish(largest(class_, lambda: view, lambda request: extender.situation(request, view)))
+            largest(class_, view, extender)
             for _, class_ in sorted(view.storage_classes.items())
             if class_.provisioner in LONGHORN_PROVISIONERS
         ),

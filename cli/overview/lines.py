@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from cli.largest import ClassFigures
 from cli.overview.figures import DiskFigures, NodeFigures, Overview
 from cli.paragraphs import paragraph, table
 from cli.sizes import gib
-from extender.ahead.largest import ClassFigures
 
 _FIGURES = ("scheduled", "limit", "written", "headroom", "held", "coming")
 _WIDE = ("reserved", "physical", "zone", "type", "tags")

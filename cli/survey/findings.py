@@ -5,6 +5,8 @@ from enum import Enum, StrEnum
 
 import msgspec
 
+from cli.largest import largest
+from cli.survey.losses import endangered, with_data
 from extender import (
     ClusterView,
     Extender,
@@ -13,9 +15,6 @@ from extender import (
     node_rejection,
     why_unusable,
 )
-from extender.ahead.largest import largest
-from extender.ahead.losses import endangered, with_data
-from extender.ahead.pieces import finish
 from extender.demand.estimates import estimate_volume
 from extender.demand.requests import LONGHORN_PROVISIONERS
 from extender.kubernetes import Claim, ClaimKey
@@ -249,9 +248,7 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         except UnresolvableClaimError as error:
             yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
             continue
-        figures = finish(
-            largest(class_, lambda: view, lambda request: extender.situation(request, view))
-        )
+        figures = largest(class_, view, extender)
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
             yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name], **_takers(volume, view.settings))

@@ -13,7 +13,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
-from app.instance.figures import Ahead, show_ahead
+from app.instance.room import Room, show_room
 from app.kube.reflector import CAUSES
 from app.metrics import ProcessMetrics
 from app.serving.metrics import Metrics
@@ -91,8 +91,8 @@ def _of_the_service(*, leads: bool) -> ProcessMetrics:
     for state in State:
         metrics.holds.labels(state)
     if leads:
-        figures = Ahead({"local": 100 * 2**30}, {}, {"data": 2, "room": 2}, 0.1)
-        show_ahead(metrics.registry, lambda: figures)
+        room = Room(limit_bytes=100 * 2**30, free_bytes=60 * 2**30, after_loss_bytes=10 * 2**30)
+        show_room(metrics.registry, lambda: {"filesystem": room, "block": room})
     return metrics
 
 
@@ -371,35 +371,22 @@ CASES = (
     ),
     # Days to come
     Case(
-        "a StorageClass is full",
-        {'largest_volume_bytes{pod="a",storage_class="local"}': "107374182400x20 2097152x200"},
-        {29: NOTHING, 33: ("ClassFull",), 60: ("ClassFull",)},
+        "a node has more than the others take",
+        {'room_free_after_loss_bytes{disk_type="filesystem",pod="a"}': "10x20 -1x220"},
+        {60: NOTHING, 80: ("NoRoomToRebuild",)},
     ),
     Case(
-        "a StorageClass is full for some minutes",
-        {'largest_volume_bytes{pod="a",storage_class="local"}': "2147483648x20 0x30 2147483648x99"},
-        {26: NOTHING, 33: NOTHING},
-    ),
-    Case(
-        "a node has the last replica of a volume",
-        {'nodes_may_be_lost{by="data",pod="a"}': "2x20 0x220"},
-        {60: NOTHING, 80: ("NoNodeMayBeLost",)},
-    ),
-    Case(
-        "a node has more than the others take, and one node may be lost by data",
-        {
-            'nodes_may_be_lost{by="data",pod="a"}': "1x240",
-            'nodes_may_be_lost{by="room",pod="a"}': "0x240",
-        },
-        {50: NOTHING, 70: ("NoNodeMayBeLost",)},
+        "the others take just what a node has",
+        {'room_free_after_loss_bytes{disk_type="filesystem",pod="a"}': "0x240"},
+        {110: NOTHING},
     ),
     Case(
         "what it was is still so for a new leader, whose figures come some minutes later",
         {
-            'nodes_may_be_lost{by="data",pod="a"}': "0x80 stale",
-            'nodes_may_be_lost{by="data",pod="c"}': "_x88 0x100",
+            'room_free_after_loss_bytes{disk_type="block",pod="a"}': "-5x80 stale",
+            'room_free_after_loss_bytes{disk_type="block",pod="c"}': "_x88 -5x100",
         },
-        {50: NOTHING, 61: ("NoNodeMayBeLost",), 80: ("NoNodeMayBeLost",)},
+        {50: NOTHING, 61: ("NoRoomToRebuild",), 80: ("NoRoomToRebuild",)},
     ),
     Case(
         "a disk fills by a tenth an hour",

@@ -34,8 +34,7 @@ PROVOKED = (
     *(alert.name for alert in ALERTS if alert.name.startswith("DiskSchedule")),
 )  # fmt: skip
 NOT_PROVOKED = {
-    "ClassFull": "the class of the volumes that are made must have room",
-    "NoNodeMayBeLost": "volumes have one replica each, which their owner has chosen",
+    "NoRoomToRebuild": "the other disks have room for what is on one node",
     "DiskFullSoon": "only longhorn-manager shows what it rests on",
     "TwoLeaders": "no fault of ours or of the API server makes two instances lead",
     "LeaderChanges": "five changes take longer than a 60th of 15 minutes",

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
+from cli.largest import ClassFigures, largest
 from cli.overview.figures import Overview, overview
 from extender import Extender
-from extender.ahead.largest import ClassFigures, largest
-from extender.ahead.pieces import finish
 from longhorn import Locality, NodeName
 from tests.builders import (
     GENEROUS,
@@ -135,7 +134,7 @@ def test_the_largest_fits_and_the_next_larger_does_not(
     class_ = storage_class()
 
     view = view_of(*records)
-    found = finish(largest(class_, lambda: view, lambda asked: extender.situation(asked, view)))
+    found = largest(class_, view, extender)
 
     def fits(size_bytes: int) -> int:
         view = view_of(*records, claim("vol", size_bytes=size_bytes))

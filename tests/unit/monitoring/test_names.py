@@ -7,12 +7,11 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.config import CONTROLLER_NAME, NAME
 from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
-from app.instance.figures import Ahead, show_ahead
+from app.instance.room import Room, show_room
 from app.kube.reflector import CAUSES
 from app.serving.metrics import Metrics
 from app.settings import Settings
 from extender import End, State
-from extender.ahead.room import Left, NodeClass
 from monitoring.panels import NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS
 from monitoring.series import (
@@ -27,9 +26,6 @@ from tests.unit.monitoring.promql import grouping_labels, selectors
 
 ADDED = {"namespace", "pod", "job"}
 """Labels that Prometheus adds to what it scrapes."""
-AHEAD = Ahead(
-    {"longhorn": 2**30}, {NodeClass("a", "t", "block", "d"): Left(1, 1, 1)}, {"data": 1}, 0.1
-)
 QUERIES = [
     pytest.param(query, id=f"{panel.title}: {query.legend}")
     for row in ROWS
@@ -50,7 +46,7 @@ def known() -> dict[str, dict[str, set[str]]]:
         gauge.labels("pods")
     for cause in CAUSES:
         metrics.watch_restarts_total.labels("pods", cause)
-    show_ahead(registry, lambda: AHEAD)
+    show_room(registry, lambda: {"filesystem": Room(1, 1, 1)})
     controller = ControllerMetrics(registry, version="1")
     controller.heartbeat.labels("node-1")
     controller.show_disks(lambda: [DiskFigures("node-1", "uuid-1", 1, 2, 0)])

@@ -80,7 +80,6 @@ def test_the_place_of_the_runbooks_can_be_named() -> None:
     [
         ("EventLoopLag", 'le="0.5"', "0.5 s"),
         ("FilterSlow", f"> {FILTER_SECONDS_LIMIT:g}", f"{FILTER_SECONDS_LIMIT:g} s"),
-        ("ClassFull", f"< {2**30}", "1 GiB"),
         ("DiskFullSoon", f"{AHEAD_DAYS} * 86400", f"in {AHEAD_DAYS} days"),
     ],
 )
