@@ -52,7 +52,7 @@ from extender.kubernetes import (
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.rejections import Rejection
+from extender.verdicts.rejections import ClusterChange, Rejection
 from extender.verdicts.shortages import REASONS
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
@@ -67,16 +67,16 @@ from extender.work import StepLimits
 __all__ = [
     "ATTACHING_SECONDS", "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY",
     "NODES_IN_ONE_GO", "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge",
-    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterView", "CsiNode", "Cursor",
-    "DiskRefusal", "End", "Ended", "EngineOptOut", "Expected", "Extender", "Found", "GroupKey",
-    "Headroom", "Hindrance", "Hold", "Injection", "Ledger", "LocalDisks", "Look", "Lookout", "Mode",
-    "NewPod", "NodeSet", "NodeSets", "NodeSpace", "NodeTerm", "Outcome", "PersistentVolume",
-    "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement", "Robustness",
-    "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State", "StepLimits",
-    "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError", "UnseenObjectError",
-    "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name",
-    "class_of", "default_class", "estimate_volume", "expected", "future_backing_image",
-    "judge_claims", "judge_pod", "key_of", "local_disks", "looks", "needed_class", "node_rejection",
-    "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls", "size_bytes", "source_replicas",
-    "spreads", "wants_of", "why_unusable",
+    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterChange", "ClusterView", "CsiNode",
+    "Cursor", "DiskRefusal", "End", "Ended", "EngineOptOut", "Expected", "Extender", "Found",
+    "GroupKey", "Headroom", "Hindrance", "Hold", "Injection", "Ledger", "LocalDisks", "Look",
+    "Lookout", "Mode", "NewPod", "NodeSet", "NodeSets", "NodeSpace", "NodeTerm", "Outcome",
+    "PersistentVolume", "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement",
+    "Robustness", "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
+    "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError",
+    "UnseenObjectError", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen",
+    "charges", "class_name", "class_of", "default_class", "estimate_volume", "expected",
+    "future_backing_image", "judge_claims", "judge_pod", "key_of", "local_disks", "looks",
+    "needed_class", "node_rejection", "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls",
+    "size_bytes", "source_replicas", "spreads", "wants_of", "why_unusable",
 ]  # fmt: skip

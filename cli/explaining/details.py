@@ -31,6 +31,9 @@ _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
 _MOST_NAMED = 3
 """Most replicas and images that are named of one disk."""
+_TAKEN = frozenset({"pending_replicas", "room_held"})
+"""The reasons by which there is room, and others are about to take it: nothing is to be changed on
+a disk."""
 
 
 class DiskReason(msgspec.Struct, frozen=True):
@@ -109,7 +112,7 @@ def short_disks(
         shortfalls: Those disks, and by how much each is short.
     """
     settings = view.settings
-    if settings.unreadable is not None or rejection.is_passing:
+    if settings.unreadable is not None or rejection.reason in _TAKEN:
         return
     for each in shortfalls:
         if each.headroom is not Headroom.LOGICAL:

@@ -16,7 +16,7 @@ from cli.explaining.report import (
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.report import disk_lines, other_lines, score_text
 from cli.sizes import gib, short_gib
-from extender import REASONS
+from extender import REASONS, ClusterChange
 from longhorn import VolumeName
 
 _ARROW = "-> "
@@ -173,7 +173,8 @@ class _Page:
         for detail in reason.details:
             yield from self.text("    ", detail)
         yield from self._disks(name, indent)
-        refused = self._found.disks.get(name, {}) if REASONS[reason.code].is_about_disks else {}
+        is_about_disks = ClusterChange.DISKS in REASONS[reason.code].ended_by
+        refused = self._found.disks.get(name, {}) if is_about_disks else {}
         by_action: dict[str, list[str]] = {}
         for short in reason.short_disks:
             by_action.setdefault(short.action, []).append(short.disk)

@@ -14,6 +14,7 @@ from extender.demand.items import demand_of
 from extender.explaining.shortfalls import Shortfall, Trials, least_growth
 from extender.upcoming.volumes import need_in
 from extender.verdicts.rejections import (
+    ClusterChange,
     EngineImageMissing,
     EngineSwitchedOff,
     InstanceManagerMissing,
@@ -195,7 +196,7 @@ def _taken(space: NodeSpace, sought: Sought, view: ClusterView) -> str:
 def _shortfall(
     rejection: Rejection, space: NodeSpace, sought: Sought, view: ClusterView
 ) -> Shortfall | None:
-    if not rejection.is_about_room:
+    if ClusterChange.ROOM not in rejection.ended_by:
         return None
     items = demand_of([("replica", sought.need)], view).items
     return least_growth(items, space.bins, Trials(_STEP_LIMIT))

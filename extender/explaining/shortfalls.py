@@ -8,6 +8,7 @@ import msgspec
 from extender.demand.items import all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer
+from extender.verdicts.rejections import ClusterChange
 from extender.verdicts.shortages import NoRoomAnywhere
 from extender.verdicts.situation import Situation
 from longhorn import DiskName, NodeName
@@ -44,7 +45,8 @@ def shortfalls(
         every_disk: Return all disks of a node, not only the first: that takes some fifty packings
             for each.
     """
-    about_room = [name for name, why in answer.rejected.items() if why.is_about_room]
+    rejected = answer.rejected.items()
+    about_room = [name for name, why in rejected if ClusterChange.ROOM in why.ended_by]
     situation = answer.situation
     if situation is None or not about_room:
         return {}

@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping
 
-from extender.verdicts.rejections import InTheWay, Rejection
+from extender.verdicts.rejections import ClusterChange, Rejection
 
 
-class LocalRoomAtRisk(InTheWay, frozen=True, kw_only=True):
+class LocalRoomAtRisk(Rejection, frozen=True, kw_only=True):
     reason = "local_room_at_risk"
+    ended_by = ClusterChange.ANYWHERE
     text = (
         "replicas that Longhorn is about to place may take the room of a strict-local one, which "
         "can be on its pod's node alone"
     )
 
 
-class NoRoomAnywhere(InTheWay, frozen=True, kw_only=True):
+class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
     reason = "no_room_anywhere"
-    is_about_room = True
+    ended_by = ClusterChange.ROOM | ClusterChange.ANYWHERE
     size_bytes: int
 
     def __str__(self) -> str:
@@ -25,8 +26,9 @@ class NoRoomAnywhere(InTheWay, frozen=True, kw_only=True):
         )
 
 
-class TooFewReplicas(InTheWay, frozen=True, kw_only=True):
+class TooFewReplicas(Rejection, frozen=True, kw_only=True):
     reason = "too_few_replicas"
+    ended_by = ClusterChange.ANYWHERE
     wanted: int
     size_bytes: int
 
@@ -40,13 +42,13 @@ class TooFewReplicas(InTheWay, frozen=True, kw_only=True):
 
 class NoUsableDisk(Rejection, frozen=True):
     reason = "no_usable_disk"
-    is_about_disks = True
+    ended_by = ClusterChange.DISKS
     text = "no disk of the Longhorn node takes new replicas"
 
 
 class NoDiskOfType(Rejection, frozen=True, kw_only=True):
     reason = "no_disk_of_type"
-    is_about_disks = True
+    ended_by = ClusterChange.DISKS
     type: str
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ class NoDiskOfType(Rejection, frozen=True, kw_only=True):
 
 class DiskTags(Rejection, frozen=True, kw_only=True):
     reason = "disk_tags"
-    is_about_disks = True
+    ended_by = ClusterChange.DISKS
     selector: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -66,6 +68,7 @@ class DiskTags(Rejection, frozen=True, kw_only=True):
 
 class FilesystemLimit(Rejection, frozen=True, kw_only=True):
     reason = "filesystem_limit"
+    ended_by = ClusterChange.DISKS
     size_bytes: int
 
     def __str__(self) -> str:
@@ -74,7 +77,7 @@ class FilesystemLimit(Rejection, frozen=True, kw_only=True):
 
 class InsufficientStorage(Rejection, frozen=True, kw_only=True):
     reason = "insufficient_storage"
-    is_about_room = is_about_disks = True
+    ended_by = ClusterChange.DISKS | ClusterChange.ROOM
     size_bytes: int
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ class InsufficientStorage(Rejection, frozen=True, kw_only=True):
 
 class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
     reason = "volumes_do_not_fit"
-    is_about_room = is_about_disks = True
+    ended_by = ClusterChange.DISKS | ClusterChange.ROOM
     volumes: int
     size_bytes: int
 
@@ -94,9 +97,9 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
         )
 
 
-class TooFewShards(InTheWay, frozen=True, kw_only=True):
+class TooFewShards(Rejection, frozen=True, kw_only=True):
     reason = "too_few_shards"
-    is_about_room = True
+    ended_by = ClusterChange.ANYWHERE
     wanted: int
     size_bytes: int
     """Of each."""
@@ -110,24 +113,27 @@ class TooFewShards(InTheWay, frozen=True, kw_only=True):
 
 class ReplicasCannotStart(Rejection, frozen=True):
     reason = "replicas_cannot_start"
-    is_passing = depends_on_others = True
+    ended_by = ClusterChange.ANYWHERE
     text = "a volume's replicas cannot be started where they are; Longhorn would mark them failed"
 
 
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
-    is_about_room = is_about_disks = is_passing = depends_on_others = True
+    ended_by = ClusterChange.DISKS | ClusterChange.ROOM | ClusterChange.ANYWHERE
     text = "the room is needed by replicas Longhorn is about to place"
 
 
-class RoomHeld(InTheWay, frozen=True, kw_only=True):
+class RoomHeld(Rejection, frozen=True, kw_only=True):
     reason = "room_held"
-    is_about_room = is_about_disks = is_passing = ends_with_holds = True
+    ended_by = (
+        ClusterChange.DISKS | ClusterChange.ROOM | ClusterChange.HOLDS | ClusterChange.ANYWHERE
+    )
     text = "Longhorn node's room is held for other pods that are being scheduled"
 
 
 class PackingUndecided(Rejection, frozen=True):
     reason = "packing_undecided"
+    ended_by = ClusterChange.ANYWHERE
     text = "whether the pod's volumes fit on this node was not decided within the step limit"
 
 
@@ -140,10 +146,6 @@ def _size(size_bytes: int) -> str:
 
 
 REASONS: Mapping[str, type[Rejection]] = {
-    each.reason: each
-    for each in sorted(
-        {*Rejection.__subclasses__(), *InTheWay.__subclasses__()} - {InTheWay},
-        key=lambda each: each.reason,
-    )
+    each.reason: each for each in sorted(Rejection.__subclasses__(), key=lambda each: each.reason)
 }
 """All reasons to reject a node, those of `rejections` included, by the label in metrics."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -21,13 +22,13 @@ from cli.explaining.remedies import (
     REJECTIONS,
     Remedy,
 )
-from extender import REASONS, ClaimProblem, DiskRefusal
+from extender import REASONS, ClaimProblem, ClusterChange, DiskRefusal
 from extender.holds.hold import End
 from extender.verdicts.rejections import Rejection
 from tests.docs.pages import DOCS, REPORTS, ROOT, code_in, tables
 
 METRIC_PREFIX = "longhorn_scheduler_extender_"
-SAMPLES: dict[str, dict[str, list[object]]] = {
+SAMPLES: dict[str, dict[str, list[Any]]] = {
     "insufficient_storage": {"size_bytes": [2**30]},
     "filesystem_limit": {"size_bytes": [2**30]},
     "volumes_do_not_fit": {"size_bytes": [2**30], "volumes": [7]},
@@ -41,6 +42,17 @@ SAMPLES: dict[str, dict[str, list[object]]] = {
     "too_few_replicas": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
 }
 """Values that show each text of the rejections that have fields."""
+ENDINGS = {
+    ClusterChange.NODE: (
+        "The node comes, or has another state, tags or zone, or something else runs on it"
+    ),
+    ClusterChange.DISKS: "A disk of the node comes, or has another state, type or tags",
+    ClusterChange.ROOM: "A disk of the node has more room",
+    ClusterChange.HOLDS: "Less is held on the node for other pods",
+    ClusterChange.VOLUMES: "A volume of the pod, or a replica of it",
+    ClusterChange.SETTINGS: "A setting of Longhorn",
+    ClusterChange.ANYWHERE: "Any of these anywhere, what other volumes are about to get, and time",
+}
 PLACEHOLDERS = {"1 GiB": "SIZE", "the 7 volumes": "the N volumes", "all 7": "all N"}
 
 
@@ -159,6 +171,21 @@ def test_every_reason_of_the_code_has_a_remedy() -> None:
     assert sorted(REJECTIONS) == sorted(REASONS)
     assert sorted(DISKS) == sorted(f"disk_{each.name.lower()}" for each in DiskRefusal)
     assert sorted(ERRORS) == sorted(ClaimProblem)
+
+
+def test_every_rejection_stands_with_what_may_end_it() -> None:
+    """What may be anywhere may be on the node itself as well."""
+    anywhere = ClusterChange.ANYWHERE
+    rows = {row[0]: sorted(code_in(row[1])) for row in table("reasons.md", "what-ends-a-rejection")}
+
+    assert rows == {
+        ENDINGS[change]: sorted(
+            code
+            for code, each in REASONS.items()
+            if change in (anywhere if anywhere in each.ended_by else each.ended_by)
+        )
+        for change in ClusterChange
+    }
 
 
 def texts_of(kind: type[Rejection]) -> Iterator[str]:

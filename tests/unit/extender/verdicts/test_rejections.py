@@ -339,7 +339,7 @@ RESERVED = "the node is reserved until the replicas of another pod are placed"
 
 
 @pytest.mark.parametrize(
-    ("rejection", "text", "is_open"),
+    ("rejection", "text", "by_open"),
     [
         (RoomHeld(by_open=True), HELD, True),
         (
@@ -355,8 +355,8 @@ RESERVED = "the node is reserved until the replicas of another pod are placed"
         ),
     ],
 )
-def test_holds_of_other_pods(rejection: Rejection, text: str, *, is_open: bool) -> None:
-    assert (str(rejection), rejection.is_open) == (text, is_open)
+def test_holds_of_other_pods(rejection: Rejection, text: str, *, by_open: bool) -> None:
+    assert (str(rejection), rejection.by_open) == (text, by_open)
 
 
 def test_texts_read_well_after_the_number_of_nodes() -> None:
