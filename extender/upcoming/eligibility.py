@@ -49,6 +49,8 @@ class Takers:
         self.kinds, self._places = self._demand.items[0].kinds, need.places
         self._numbers = view.disk_kinds
         self._entries: dict[NodeName, _Entry] = {}
+        self._largest_bytes: int | None = None
+        """None until somebody asks after a node has changed."""
         self._ranks: dict[NodeName, Rank] = {}
         self._by_zone: dict[str, list[Rank]] = {}
         self._most_in_zone: dict[str, int] = {}
@@ -66,6 +68,14 @@ class Takers:
 
     def __contains__(self, name: NodeName) -> bool:
         return name in self._entries
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest replica that some node takes, if nothing of what is forecast comes."""
+        if self._largest_bytes is None:
+            sizes = [entry.largest_bytes for entry in self._entries.values()]
+            self._largest_bytes = max(sizes, default=-1)
+        return self._largest_bytes
 
     @property
     def zones(self) -> Sequence[str]:
@@ -112,6 +122,7 @@ class Takers:
     def note_space(self, name: NodeName, space: NodeSpace | None) -> None:
         """Note that the space of a node has changed, None if it is gone, before `note_taken`."""
         self._take_rank(name)
+        self._largest_bytes = None
         entry = None if space is None else self._entry_of(space)
         if entry is None:
             self._entries.pop(name, None)

@@ -36,15 +36,16 @@ def why_not_started(situation: Situation) -> Rejection | None:
     They must find room beside what open holds keep on any node as well. All pass while nodes cannot
     be read: these may have room.
     """
-    needed = needed_anywhere(situation)
-    if not needed or situation.view.unreadable_nodes:
+    if situation.view.unreadable_nodes:
         return None
-    if _others_lack_room(situation):
-        return PendingReplicas()
+    for each in situation.own:
+        owed = None if each.replicas else _owed(each, situation)
+        if owed is not None:
+            return owed
+    needed = needed_anywhere(situation)
+    if not needed:
+        return None
     book, mark = situation.book, situation.book.mark
-    for each in needed:
-        if not each.replicas and _is_room_of_others(each, situation):
-            return NoRoomAnywhere(size_bytes=each.need.size_bytes)
     beside = book.kept_open if book.open.held else None
     missing = _first_missing(needed, situation, beside)
     if missing is None:
@@ -103,68 +104,74 @@ def local_on(name: NodeName, situation: Situation) -> list[Upcoming]:
     ]
 
 
-def _others_lack_room(situation: Situation) -> bool:
-    """Whether some volume that is held for another pod finds no room to start.
-
-    It had room when its pod was accepted, and may have room yet in an order that the forecast does
-    not find. What is left must not go to somebody else meanwhile. A local volume starts with the
-    replica on its pod's node, which has its room there.
-    """
-    forecast, anywhere = situation.book.forecast, situation.book.anywhere
-    return any(
-        each.certainty is not Certainty.SHOWN
-        and not each.volume.needs_local_replica
-        and len(forecast.nodes_of(name)) < _needed(each, situation)
-        for name in forecast.nowhere
-        if (each := anywhere.get(name)) is not None
-    )
-
-
-def _is_room_of_others(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether by count all room for a replica is that of volumes which were counted before.
+def _owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
+    """Reject where by count all room for a replica is that of volumes which were counted before.
 
     The forecast may find none for a new volume that Longhorn finds some for, by placing others
     otherwise. And Longhorn places by figures that lag: where it put more on a disk than fits, as
     much is missing there as seems to be free elsewhere.
     """
     book, spaces, size_bytes = situation.book, situation.view.spaces, upcoming.need.size_bytes
-    takers = book.forecast.eligibility.takers(upcoming.need)
-    owed = [
-        excess
+    forecast, takers = book.forecast, book.forecast.eligibility.takers(upcoming.need)
+    if not ((book.beyond or forecast.nowhere) and size_bytes):
+        return None
+    beyond = sum(
+        -(-excess // size_bytes)
         for (name, disk), excess in book.beyond.items()
         for each in spaces[name].disks
         if each.disk.name == disk and takers.may_use(each, spaces[name])
-    ]
-    for volume, missing in book.forecast.nowhere.items():
-        each = book.anywhere.get(volume)
-        if each is not None and _is_new(each, situation):
-            owed += [each.need.size_bytes] * missing
-    if not (owed and size_bytes):
-        return False
-    situation.work.spend(len(spaces) // _NODES_PER_STEP)
-    gone, left = sum(-(-count // size_bytes) for count in owed), 0
-    for name in filter(takers.__contains__, spaces):
-        room = sum(
-            max(0, bin_.logical_bytes) // size_bytes
-            for bin_ in takers.bins(spaces[name])
-            if bin_.kind in takers.kinds
-        )
-        left += max(0, room - -(-book.forecast.taken(name).logical_bytes // size_bytes))
-        if left > gone:
-            return False
-    return True
+    )
+    lacking = {
+        volume: missing * -(-each.need.size_bytes // size_bytes)
+        for volume, missing in forecast.nowhere.items()
+        if (each := book.anywhere.get(volume)) is not None
+    }
+    left = _places(upcoming, situation, most=beyond + sum(lacking.values()) + 1) - beyond
+    if left <= 0:
+        return NoRoomAnywhere(size_bytes=size_bytes)
+    for volume, count in lacking.items():
+        left -= count if _is_new(book.anywhere[volume], situation) else 0
+        if left <= 0:
+            return PendingReplicas()
+    return None
+
+
+def _places(upcoming: Upcoming, situation: Situation, *, most: int) -> int:
+    """Count the replicas of a size that all nodes have room for beside what comes; *most* will do.
+
+    Disks count as if what comes to their node were spread over them without loss.
+    """
+    forecast, size_bytes = situation.book.forecast, upcoming.need.size_bytes
+    takers, found = forecast.eligibility.takers(upcoming.need), 0
+    for number, (name, space) in enumerate(situation.view.spaces.items()):
+        if name in takers:
+            room = sum(
+                max(0, bin_.logical_bytes) // size_bytes
+                for bin_ in takers.bins(space)
+                if bin_.kind in takers.kinds
+            )
+            found += max(0, room - -(-forecast.taken(name).logical_bytes // size_bytes))
+        if found >= most:
+            break
+        if not number % _NODES_PER_STEP:
+            situation.work.spend(1)
+    return found
 
 
 def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether a volume has no data yet, and some node would take one more replica of it."""
-    eligibility, view = situation.book.forecast.eligibility, situation.view
-    if has_data(view.replicas.get(upcoming.volume.name, ())):
+    """Whether a volume has no data yet, and some node could take one more replica of it."""
+    forecast, view = situation.book.forecast, situation.view
+    eligibility, takers = forecast.eligibility, forecast.eligibility.takers(upcoming.need)
+    is_too_large = upcoming.item.logical_bytes > takers.largest_bytes
+    if is_too_large or has_data(view.replicas.get(upcoming.volume.name, ())):
         return False
-    situation.work.spend(1 + len(view.spaces) // _NODES_PER_STEP)
-    return any(
-        eligibility.may_go(upcoming, name) and eligibility.may_join(upcoming, name)
-        for name in view.spaces
-    )
+    groups = eligibility.groups(upcoming, forecast.usage_of(upcoming))
+    for number, name in enumerate(view.spaces):
+        if eligibility.may_go(upcoming, name) and eligibility.is_in(groups, name):
+            return True
+        if not number % _NODES_PER_STEP:
+            situation.work.spend(1)
+    return False
 
 
 def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> bool:
