@@ -56,6 +56,7 @@ from extender.verdicts.rejections import ClusterChange, Rejection
 from extender.verdicts.shortages import REASONS
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
+from extender.versioned import VersionedCache
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.waiting.lookout import Lookout
 from extender.waiting.looks import Look, looks
@@ -74,7 +75,7 @@ __all__ = [
     "PersistentVolume", "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement",
     "Robustness", "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
     "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError",
-    "UnseenObjectError", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen",
+    "UnseenObjectError", "VersionedCache", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants", "are_unseen",
     "charges", "class_name", "class_of", "default_class", "estimate_volume", "expected",
     "future_backing_image", "judge_claims", "judge_pod", "key_of", "local_disks", "looks",
     "needed_class", "node_rejection", "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls",

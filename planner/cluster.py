@@ -1,12 +1,13 @@
 """A cluster in memory, which a plan changes step by step."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from extender import (
     Answer,
     Asked,
     Balance,
+    ChangeLog,
     Claim,
     ClusterView,
     CsiNode,
@@ -18,6 +19,7 @@ from extender import (
     StepLimits,
     StorageClass,
     Timeouts,
+    VersionedCache,
     ViewBuilder,
     key_of,
     opt_out,
@@ -46,7 +48,6 @@ from planner.records import (
     PreferredPods,
     Service,
 )
-from planner.remembered import Remembered, Value
 from planner.tallies import Question, Tallies
 from planner.workloads import Workload
 
@@ -68,12 +69,15 @@ Record = (
 )
 """What decisions rest on; what cannot be read keeps them from nodes, as in the service."""
 Kept = TypeVar("Kept", bound=Record)
+Value = TypeVar("Value")
 
 ASSUMED: Mapping[str, int] = {CPU: 100, MEMORY: 200 * 2**20}
 """What kube-scheduler takes for the request of a container that has none, when it scores nodes.
 Source: kubernetes pkg/scheduler/util/pod_resources.go
 """
 
+_MOST_QUESTIONS = 64
+"""So many are remembered that were asked of nodes; pods of a few templates in turn ask fewer."""
 _TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 _ROUND_SECONDS = 10.0
 """How far the clock of the holds goes on when Longhorn has done what it can: beyond any of them."""
@@ -118,7 +122,9 @@ class Cluster:
         self._requested: dict[NodeName, dict[str, int]] = {}
         self._assumed: dict[NodeName, dict[str, int]] = {}
         self._tallies = Tallies()
-        self._remembered = Remembered()
+        self._changes = ChangeLog[NodeName]()
+        """The nodes that came, went or changed, or a pod on them."""
+        self._by_node = VersionedCache[Hashable, dict[NodeName, Any]](_MOST_QUESTIONS)
         self._builder = ViewBuilder()
         self._now = 0.0
         self._answered: tuple[str, Answer] | None = None
@@ -152,13 +158,13 @@ class Cluster:
         """Add a Kubernetes node, or replace the one of its name."""
         self.nodes[node.name] = node
         self._put_opt_out(node.name, opt_out(node.name, node.labels))
-        self._remembered.change(node.name)
+        self._changes.add(node.name)
 
     def remove_node(self, name: NodeName) -> None:
         """Remove a Kubernetes node; its pods are to be removed before."""
         del self.nodes[name]
         self._put_opt_out(name, None)
-        self._remembered.change(name)
+        self._changes.add(name)
 
     def _put_opt_out(self, name: NodeName, record: EngineOptOut | None) -> None:
         self._builder.apply(self._builder.of(EngineOptOut).get(name), record)
@@ -195,11 +201,21 @@ class Cluster:
     def by_node(
         self, key: Hashable, work_out: Callable[[KubernetesNode], Value]
     ) -> Mapping[NodeName, Value]:
-        """Return for every node what *work_out* says of it; with the same key, it is remembered.
+        """Return for every node what *work_out* says of it.
 
-        Only the node and the pods on it may decide that.
+        With the same key, only nodes that have changed are asked about again: pods of one template
+        ask the same of each node, and between two of them one node has changed. Only the node and
+        the pods on it may decide what is said.
         """
-        return self._remembered.of(key, work_out, self.nodes)
+        found, changed = self._by_node.get(
+            key, self._changes, lambda: {name: work_out(node) for name, node in self.nodes.items()}
+        )
+        for name in dict.fromkeys(changed):
+            if name in self.nodes:
+                found[name] = work_out(self.nodes[name])
+            else:
+                found.pop(name, None)
+        return found
 
     def tally(self, key: Hashable, question: Question) -> Mapping[NodeName, int]:
         """Return how many of the pods for which *question* is true are on each node.
@@ -268,7 +284,7 @@ class Cluster:
             if not pod.wishes.requests.get(resource):
                 assumed[resource] = assumed.get(resource, 0) + sign * amount
         self._tallies.change(pod, node, sign)
-        self._remembered.change(node)
+        self._changes.add(node)
 
 
 def fill(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from random import Random
 
-from extender import ClusterView, Cursor, source_replicas
+from extender import ClusterView, VersionedCache, source_replicas
 from longhorn import (
     Candidate,
     Candidates,
@@ -17,6 +17,7 @@ from longhorn import (
     Need,
     Reason,
     Replica,
+    Settings,
     Volume,
     choices,
     chosen_disks,
@@ -40,7 +41,7 @@ class Placing:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._hosts: dict[Need, tuple[Hosts, Cursor | None]] = {}
+        self._hosts = VersionedCache[tuple[Need, Settings], Hosts](_REMEMBERED_NEEDS)
 
     def place(
         self,
@@ -91,15 +92,11 @@ class Placing:
 
     def _hosts_for(self, need: Need, view: ClusterView) -> Hosts:
         """Return the nodes for a need, as they are now."""
-        hosts, cursor = self._hosts.pop(need, (None, None))
-        if hosts is None or hosts.settings != view.settings:
-            hosts, cursor = Hosts(need, view.settings), None
-        changed, cursor = view.changes.since(cursor)
-        if changed is None:
-            hosts, changed = Hosts(need, view.settings), [*view.spaces]
+        hosts, changed = self._hosts.get(
+            (need, view.settings),
+            view.changes,
+            lambda: Hosts(need, view.settings, view.spaces.values()),
+        )
         for name in changed:
             hosts.note(name, view.spaces.get(name))
-        self._hosts[need] = hosts, cursor
-        if len(self._hosts) > _REMEMBERED_NEEDS:
-            del self._hosts[next(iter(self._hosts))]
         return hosts

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from extender.verdicts.rejections import Rejection
-from extender.view import ChangeLog, Cursor
+from extender.versioned import VersionedCache
+from extender.view import ChangeLog
 from longhorn import Need, NodeName
 
 _REMEMBERED_NEEDS = 32
@@ -67,7 +68,7 @@ class Remembered(Generic[Kept]):
     def __init__(self, new: Callable[[], Kept], changes: ChangeLog[NodeName]) -> None:
         self._new = new
         self._changes = changes
-        self._by_needs: dict[Needs, tuple[Kept, Cursor]] = {}
+        self._by_needs = VersionedCache[Needs, Kept](_REMEMBERED_NEEDS)
 
     def known(self, needs: tuple[Need, ...]) -> int:
         """Return of how many nodes something is kept for *needs*, beside whatever is held."""
@@ -76,15 +77,8 @@ class Remembered(Generic[Kept]):
 
     def for_needs(self, needs: Needs) -> Kept:
         """Return what is kept for *needs*, up to date with all changes."""
-        kept, seen = self._by_needs.pop(needs, (None, None))
-        changed, now = self._changes.since(seen)
-        if kept is None or changed is None:
-            kept = self._new()
-        else:
-            kept.forget(changed)
-        self._by_needs[needs] = kept, now
-        if len(self._by_needs) > _REMEMBERED_NEEDS:
-            del self._by_needs[next(iter(self._by_needs))]
+        kept, changed = self._by_needs.get(needs, self._changes, self._new)
+        kept.forget(changed)
         return kept
 
 
