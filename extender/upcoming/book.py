@@ -215,13 +215,26 @@ class Book:
         sure = self.pinned(space)
         return (*sure, *self.open.on(space)) if name in self.open.nodes else sure
 
+    @property
+    def forecast_for_open(self) -> set[NodeName]:
+        """The nodes where a replica is forecast of a volume that an open hold keeps room for."""
+        nodes_of = self.forecast.nodes_of
+        return {node for each in self.open.held for node in nodes_of(each.volume.name)}
+
     def kept_open(self, space: NodeSpace) -> tuple[Upcoming, ...]:
-        """Return what open holds keep on a node."""
-        return tuple(each for each in self.pinned_with_open(space) if not each.is_sure)
+        """Return what open holds keep on a node, but for volumes that are forecast there, too."""
+        forecast = {each.volume.name for each in self.forecast.on.get(space.node.name, ())}
+        pinned = self.pinned_with_open(space)
+        return tuple(e for e in pinned if not (e.is_sure or e.volume.name in forecast))
 
     def on(self, space: NodeSpace) -> tuple[Upcoming, ...]:
         """Return all that comes to a node: what is pinned to it, and what is forecast there."""
-        return (*self.pinned_with_open(space), *self.forecast.on.get(space.node.name, ()))
+        forecast = self.forecast.on.get(space.node.name, ())
+        pinned = self.pinned_with_open(space)
+        if forecast and self.open.held:
+            names = {each.volume.name for each in forecast}
+            pinned = tuple(e for e in pinned if e.is_sure or e.volume.name not in names)
+        return (*pinned, *forecast)
 
     # What keeps it up to date.
 

@@ -121,19 +121,22 @@ def once_attached(
 
 def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
     has_local = _keeps_local(hold, wanted, view)
-    is_chosen = hold.state is State.CHOSEN
-    if is_chosen and hold.node in view.spaces:
-        wanted = at(wanted, view.spaces[hold.node].node)
+    is_chosen, node = hold.state is State.CHOSEN, min(hold.nodes)
+    is_known = len(hold.nodes) == 1  # an open hold of one node, too: it goes there or nowhere
+    if is_known and node in view.spaces:
+        wanted = at(wanted, view.spaces[node].node)
     need = need_now(wanted, view)
     upcoming = once_attached(
         wanted.volume,
         need,
         item_of(wanted.name, need, view),
         view,
-        has_local=has_local,
+        # Of an open hold of several nodes all replicas count, the local one as well: it goes to one
+        # of these nodes, and who counts it there does not count what is forecast there besides.
+        has_local=has_local and is_known,
         certainty=Certainty.CHOSEN if is_chosen else Certainty.OPEN,
     )
-    return structs.replace(upcoming, local=hold.node) if is_chosen and has_local else upcoming
+    return structs.replace(upcoming, local=node) if is_known and has_local else upcoming
 
 
 def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:

@@ -46,7 +46,7 @@ def grouped(situation: Situation, nodes: Sequence[NodeName]) -> Groups:
     ledger, uid = situation.ledger, situation.request.pod.uid
     book = situation.book
     open_ = book.open
-    apart = situation.holders | open_.partly | book.apart
+    apart = situation.holders | open_.partly | book.apart | book.forecast_for_open
     if ledger.mode is Mode.NODE:
         apart |= ledger.chosen_nodes(but=uid)
     alone, beside, singly = nodes, list[NodeName](), list[NodeName]()

@@ -115,11 +115,12 @@ def _owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     forecast, takers = book.forecast, book.forecast.eligibility.takers(upcoming.need)
     if not ((book.beyond or forecast.nowhere) and size_bytes):
         return None
+    is_local = upcoming.volume.needs_local_replica
     beyond = sum(
         -(-excess // size_bytes)
         for (name, disk), excess in book.beyond.items()
         for each in spaces[name].disks
-        if each.disk.name == disk and takers.may_use(each, spaces[name])
+        if each.disk.name == disk and not is_local and takers.may_use(each, spaces[name])
     )
     lacking = {
         volume: missing * -(-each.need.size_bytes // size_bytes)
@@ -159,15 +160,16 @@ def _places(upcoming: Upcoming, situation: Situation, *, most: int) -> int:
 
 
 def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether a volume has no data yet, and some node could take one more replica of it."""
+    """Whether a volume has no data yet, and some node would do for one more, whatever has room."""
     forecast, view = situation.book.forecast, situation.view
     eligibility, takers = forecast.eligibility, forecast.eligibility.takers(upcoming.need)
     is_too_large = upcoming.item.logical_bytes > takers.largest_bytes
     if is_too_large or has_data(view.replicas.get(upcoming.volume.name, ())):
         return False
     groups = eligibility.groups(upcoming, forecast.usage_of(upcoming))
-    for number, name in enumerate(view.spaces):
-        if eligibility.may_go(upcoming, name) and eligibility.is_in(groups, name):
+    for number, (name, space) in enumerate(view.spaces.items()):
+        is_fit = any(takers.may_use(each, space) for each in space.disks)
+        if is_fit and eligibility.is_in(groups, name):
             return True
         if not number % _NODES_PER_STEP:
             situation.work.spend(1)

@@ -247,7 +247,7 @@ class Naive:
                 due = self.due(volume, attaching=True)
                 count = 0 if due.waits else due.anywhere
                 if keeps_local and volume.locality is not Locality.DISABLED:
-                    count -= 1
+                    count -= len(hold.nodes) == 1  # else it may be on any of them
                 if count > 0:
                     found.append(Coming(name, count, hold.state == "chosen", is_held=True))
         for name, due in shown.items():
