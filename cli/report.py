@@ -90,10 +90,8 @@ def other_lines(node: NodeReport) -> Iterator[str]:
 
 def score_text(score: ScoreReport) -> str:
     """Say how good a node is."""
-    parts = [f"data {score.data:.0%}", f"balance {score.balance:.0%}"]
-    if score.robustness:
-        parts.append(f"room in {score.robustness}")
-    return f"score {score.total} of {HIGHEST_SCORE} ({', '.join(parts)})"
+    terms = f"data {score.data:.0%}, balance {score.balance:.0%}"
+    return f"score {score.total} of {HIGHEST_SCORE} ({terms})"
 
 
 def _room(disk: DiskReport) -> str:

@@ -49,7 +49,7 @@ from extender.kubernetes import (
     default_class,
     opt_out,
 )
-from extender.scoring.scores import HIGHEST_SCORE, Balance, Robustness, Score, Scores
+from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.rejections import ClusterChange, Rejection
@@ -73,7 +73,7 @@ __all__ = [
     "GroupKey", "Headroom", "Hindrance", "Hold", "Injection", "Ledger", "LocalDisks", "Look",
     "Lookout", "Mode", "NewPod", "NodeSet", "NodeSets", "NodeSpace", "NodeTerm", "Outcome",
     "PersistentVolume", "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement",
-    "Robustness", "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
+    "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
     "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError",
     "UnseenObjectError", "VersionedCache", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants",
     "are_unseen", "charges", "class_name", "class_of", "default_class", "estimate_volume",

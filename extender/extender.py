@@ -12,8 +12,8 @@ from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
 from extender.kubernetes import PodRef
 from extender.last_answer import LastAnswer
+from extender.scoring.balance import KnownScores, RememberedScores
 from extender.scoring.prioritizing import best_alone, prioritize
-from extender.scoring.room import KnownScores, RememberedScores
 from extender.scoring.scores import Balance, Scores
 from extender.upcoming.book import Book
 from extender.verdicts.answering import Answer, Basis, decide

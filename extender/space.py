@@ -30,13 +30,9 @@ from longhorn import (
     Settings,
     account,
     refusal_of,
-    takes_replicas,
 )
 from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
-
-_NO_KINDS = frozenset[Kind]()
-"""One for all nodes: an empty set takes 216 bytes."""
 
 
 class DiskRefusal(StrEnum):
@@ -65,8 +61,6 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     puts a replica where most is left."""
     rooms: tuple[Room, ...]
     """What the usable disks have, one for each of their kinds."""
-    doubtful: frozenset[Kind]
-    """The kinds of disks that are not usable, and that Longhorn may choose all the same."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
     takes_replicas: bool
@@ -129,7 +123,7 @@ def node_space(
             disks.append((space, _usable(space, kinds)))
     if away:
         replicas += tuple(r for r in away.values() if r.hard_node_affinity == node.name)
-    return _summed_up(node, there.engines, disks, replicas, away, kinds)
+    return _summed_up(node, there.engines, disks, replicas, away)
 
 
 def _summed_up(
@@ -138,7 +132,6 @@ def _summed_up(
     disks: Sequence[KnownDisk],
     replicas: Iterable[Replica],
     away: Mapping[ReplicaName, Replica],
-    kinds: dict[DiskKind, int],
 ) -> NodeSpace:
     by_kind: dict[Kind, list[UsableDisk]] = {}
     for _, usable in disks:
@@ -156,22 +149,12 @@ def _summed_up(
         unused_bytes={
             kind: sum([u.unused_bytes for u in found]) for kind, found in by_kind.items()
         },
-        rooms=tuple([room_of(k, found, is_only=len(by_kind) == 1) for k, found in by_kind.items()]),
-        doubtful=_doubtful(disks, kinds),
+        rooms=tuple([room_of(k, found) for k, found in by_kind.items()]),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(sorted(filter(_is_pending, replicas), key=lambda replica: replica.name)),
         turned_away=away,
     )
-
-
-def _doubtful(disks: Iterable[KnownDisk], kinds: dict[DiskKind, int]) -> frozenset[int]:
-    found = [
-        kinds.setdefault(space.kind, len(kinds))
-        for space, usable in disks
-        if usable is None and takes_replicas(space.disk)
-    ]
-    return frozenset(found) if found else _NO_KINDS
 
 
 def _is_pending(replica: Replica) -> bool:

@@ -24,8 +24,6 @@ class ScoreReport(msgspec.Struct):
     """From 0 to 10."""
     data: float
     """Of what the pod's volumes have already, how much is there, or near it: from 0 to 1."""
-    robustness: str
-    """In which orders Longhorn itself would find room for what is new; empty if nothing is."""
     balance: float
     """What is left there, as it is wanted: from 0 to 1."""
 
@@ -100,7 +98,6 @@ def score_report(score: Score) -> ScoreReport:
     return ScoreReport(
         total=score.total,
         data=round(score.data, 3),
-        robustness=score.robustness or "",
         balance=round(score.balance, 3),
     )
 

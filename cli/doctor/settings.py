@@ -177,7 +177,7 @@ def _answer_time(facts: Facts) -> Iterator[Finding]:
 
 
 def _packing(facts: Facts) -> Iterator[Finding]:
-    """Say where kube-scheduler's points for free storage outweigh ours for full disks.
+    """Say where kube-scheduler's points for free storage outweigh ours for full disks: beside data.
 
     A second scheduler gives none, as it is shipped.
     """
@@ -188,6 +188,6 @@ def _packing(facts: Facts) -> Iterator[Finding]:
     if packs and is_scored and facts.second_scheduler is None:
         yield Problem.PACK_OUTWEIGHED.found(
             f"EXTENDER_BALANCE is pack ({_deployment(facts)}), but kube-scheduler "
-            f"{facts.version} gives more points for free storage, as Longhorn's setting "
-            f"{CAPACITY_TRACKING} is true: a volume that nearly fills a disk goes to a larger one"
+            f"{facts.version} gives points for free storage, as Longhorn's setting "
+            f"{CAPACITY_TRACKING} is true: for pods that have data they outweigh those for packing"
         )

@@ -114,7 +114,7 @@ def _capacity_scores(profiles: list[Any]) -> Iterator[Flaw]:
         if not {CAPACITY_PLUGIN, "*"}.intersection(names):
             yield Flaw(
                 text=f"{name} lets {CAPACITY_PLUGIN} give points for free storage from Kubernetes "
-                "1.37 on, which outweighs EXTENDER_BALANCE=pack",
+                "1.37 on, against EXTENDER_BALANCE=pack",
                 remedy=f"set {PROFILES}[].plugins.score.disabled to [{{name: {CAPACITY_PLUGIN}}}]",
             )
 

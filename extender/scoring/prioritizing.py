@@ -4,34 +4,32 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from extender.scoring.balance import RememberedScores, scores_by_balance
 from extender.scoring.data import data_near
-from extender.scoring.room import RememberedScores, scores_by_room
-from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Balance, Score, Scores, scores_of
+from extender.scoring.scores import WITH_DATA, Balance, Score, Scores, scores_of
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.rejections import MemberElsewhere
 from longhorn import NodeName
 
-_REJECTED = Score()
-[_NOTHING_NEW] = scores_of(WITHOUT_DATA, [0.0], [None], [0.0])
+_NOTHING = Score()
 
 
 def prioritize(answer: Answer, remembered: RememberedScores, balance: Balance) -> Scores:
     """Score the candidates of an answer: those that are not accepted have nothing."""
     accepted, situation = answer.accepted, answer.situation
-    scores: Sequence[Score] = [_NOTHING_NEW] * len(accepted)
+    scores: Sequence[Score] = [_NOTHING] * len(accepted)
     if situation is not None and answer.basis is Basis.PLACEMENT:
-        scores = scores_by_room(situation, accepted, remembered, balance)
+        scores = scores_by_balance(situation, accepted, remembered, balance)
     near = data_near(answer.request, answer.view)
     if near.on_nodes:
         scores = scores_of(
             WITH_DATA,
             near.shares(accepted, answer.view),
-            [each.robustness for each in scores],
             [each.balance for each in scores],
         )
     if answer.rejected:
         rejected, left = answer.rejected, iter(scores)  # in the order of the candidates
-        scores = [_REJECTED if name in rejected else next(left) for name in answer.candidates]
+        scores = [_NOTHING if name in rejected else next(left) for name in answer.candidates]
     return Scores(request=answer.request, nodes=answer.candidates, scores=scores)
 
 

@@ -15,16 +15,6 @@ from longhorn import NodeName
 HIGHEST_SCORE = 10
 
 
-class Robustness(StrEnum):
-    """How sure it is that Longhorn finds room for all that is new on a node, the surest last."""
-
-    SOME_ORDER = "some order"
-    """In one order at least; nothing is known of the others."""
-    EVERY_ORDER = "every order"
-    EVERY_ORDER_AND_STALE = "every order, even on old figures"
-    """Even if it places all replicas before it sees the first of them."""
-
-
 class Balance(StrEnum):
     """What is wanted of the room that is left."""
 
@@ -41,24 +31,15 @@ class Weights(NamedTuple):
 
     data: int
     """What is not on the node is copied, or read over the network: that is certain. So all of it
-    outweighs both other terms, which are about what may happen later."""
-    robustness: int
-    """Where Longhorn finds no room for a replica, the volume lacks it beside the pod."""
+    outweighs all balance, beside all replicas in the zone of a node."""
     balance: int
     """What comes later finds more room."""
 
 
-WITH_DATA = Weights(data=6, robustness=2, balance=2)
+WITH_DATA = Weights(data=7, balance=3)
 """For a pod whose volumes have data somewhere."""
-WITHOUT_DATA = Weights(data=0, robustness=6, balance=4)
+WITHOUT_DATA = Weights(data=0, balance=10)
 """For a pod that begins with empty volumes: points for data would be the same on every node."""
-_SHARES = {
-    None: 1.0,
-    Robustness.SOME_ORDER: 0.0,
-    Robustness.EVERY_ORDER: 0.5,
-    Robustness.EVERY_ORDER_AND_STALE: 1.0,
-}
-"""What of the points for robustness a node gets."""
 
 
 class Score(msgspec.Struct, frozen=True, gc=False):
@@ -68,8 +49,6 @@ class Score(msgspec.Struct, frozen=True, gc=False):
     """From 0 to 10; 0 for a node that is not accepted."""
     data: float = 0.0
     """Of what the pod's volumes have already, the share that is on the node or near it."""
-    robustness: Robustness | None = None
-    """How sure it is that Longhorn finds room there for what is new; None if nothing is."""
     balance: float = 0.0
     """The share of the wanted balance, from 0 to 1."""
 
@@ -90,18 +69,10 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         return dict(zip(self.nodes, self.scores, strict=True))
 
 
-def scores_of(
-    weights: Weights,
-    data: Iterable[float],
-    robustness: Iterable[Robustness | None],
-    balance: Iterable[float],
-) -> list[Score]:
+def scores_of(weights: Weights, data: Iterable[float], balance: Iterable[float]) -> list[Score]:
     """Return the scores of nodes: the weighted sum of their terms, a half is rounded up."""
-    most_for_data, most_for_robustness, most_for_balance = weights
-    sure = {each: most_for_robustness * share for each, share in _SHARES.items()}
+    most_for_data, most_for_balance = weights
     return [
-        Score(
-            int(most_for_data * near + sure[how] + most_for_balance * left + 0.5), near, how, left
-        )
-        for near, how, left in zip(data, robustness, balance, strict=True)
+        Score(int(most_for_data * near + most_for_balance * left + 0.5), near, left)
+        for near, left in zip(data, balance, strict=True)
     ]

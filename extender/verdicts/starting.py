@@ -125,7 +125,7 @@ def _owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     lacking = {
         volume: missing * -(-each.need.size_bytes // size_bytes)
         for volume, missing in forecast.nowhere.items()
-        if (each := book.anywhere.get(volume)) is not None
+        if (each := book.anywhere.get(volume)) is not None and each.item.kinds & takers.kinds
     }
     left = _places(upcoming, situation, most=beyond + sum(lacking.values()) + 1) - beyond
     if left <= 0:

@@ -106,4 +106,4 @@ def may_take_more(before: NodeSpace, after: NodeSpace) -> bool:
 
 def _standing(space: NodeSpace) -> tuple[object, ...]:
     node = structs.replace(space.node, disks=())
-    return node, space.engines, space.doubtful, space.pending, space.turned_away
+    return node, space.engines, space.pending, space.turned_away

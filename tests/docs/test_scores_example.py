@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from app.kube.resource import AnyRecord
-from extender import Balance, Extender, Robustness, Score
+from extender import Balance, Extender, Score
 from longhorn import Locality, NodeName
 from tests.builders import (
     GENEROUS,
@@ -84,9 +84,6 @@ def rows() -> Iterator[list[str]]:
         alone = scores(name, balance=Balance.OFF)
         yield [f"value of `{name}`", *shown(each.data for each in alone)]
     yield ["data", *shown(each.data for each in spread)]
-    yield ["placed anew, in GiB", *(str(100 * (each.robustness is not None)) for each in spread)]
-    sure = (None, Robustness.EVERY_ORDER_AND_STALE)
-    yield ["robustness", *shown(float(each.robustness in sure) for each in spread)]
     for balance, found in (("spread", spread), ("pack", pack)):
         yield [f"balance, `{balance}`", *shown(each.balance for each in found)]
         yield [f"score, `{balance}`", *(str(each.total) for each in found)]

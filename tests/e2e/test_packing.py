@@ -1,10 +1,9 @@
 """With `pack` a volume that nearly fills a small disk goes there, and a large one stays whole.
 
-From Kubernetes 1.37 on kube-scheduler itself gives up to 100 points for free storage, and `pack` 80
-at most. Without these points, as in the second scheduler's profile, it is as before.
+From Kubernetes 1.37 on kube-scheduler itself gives up to 100 points for free storage. `pack` gives
+up to 200 to a pod without data, and in the second scheduler's profile nothing is given against it.
 """
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from longhorn import CAPACITY_TRACKING
 from planner.policy import TODAY_POLICY
 from tests.actors import api as kinds
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.controlplane import versions
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.planning import Planning
 from tests.e2e.report import Report
@@ -26,7 +24,7 @@ from tests.e2e.world import World
 
 pytestmark = [ONE_LOOP, pytest.mark.gate]
 
-LARGE, TIGHT = "node-1", "node-2"
+TIGHT = "node-2"
 SIZES = ({"disk": 1000}, {"disk": 60})
 OBJECTS = [(claim("data", "59Gi"), kinds.CLAIMS), (pod("web", "data"), kinds.PODS)]
 PACK = {"balance": Balance.PACK}
@@ -68,4 +66,4 @@ async def test_with_them_it_goes_where_the_plan_says(
 
         report.measured("59 GiB, disks of 1,000 and 60, pack, kube-scheduler as shipped", found)
         assert planned.node_of == {"web": found}
-        assert found == (LARGE if versions.chosen(os.environ).scores_capacity else TIGHT)
+        assert found == TIGHT

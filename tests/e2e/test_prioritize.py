@@ -1,4 +1,4 @@
-"""Of the nodes that fit, pods get the best one: beside their data, with sure room, in balance.
+"""Of the nodes that fit, pods get the best one: beside their data, in balance.
 
 What other plugins of kube-scheduler want counts as well; here they have little to say, but where a
 test is about them.
@@ -144,37 +144,6 @@ def there(world: World, pair: str, node: str) -> int:
     number = pair.rpartition("-")[2]
     found = {replica.rpartition("-r-")[0] for replica in world.seen.replicas_on(node)}
     return len(found & {world.seen.volume_of(f"{each}-{number}") for each in "ab"})
-
-
-@pytest.mark.parametrize(
-    ("options", "scores"),
-    [
-        pytest.param({}, "with scores", marks=pytest.mark.gate, id="scores"),
-        pytest.param(WITHOUT_SCORES, "no scores", id="none", marks=FOR_REPORT),
-    ],
-)
-async def test_of_two_nodes_with_the_same_room_the_sure_one_is_taken(
-    share_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
-) -> None:
-    """On disks of 100 and 60 GiB a volume of 60 may take the disk that one of 100 needs."""
-    times, found = runs(3, report=10), []
-    async with share_world(**options) as world:
-        for number in range(times):
-            await world.add_nodes({"a": 100, "b": 60}, {"a": 160})
-            names = [f"small-{number}", f"large-{number}"]
-            await world.api.create(claim(names[0], "60Gi"), kinds.CLAIMS)
-            await world.api.create(claim(names[1], "100Gi"), kinds.CLAIMS)
-            await place(world, {"two": names})
-            found.append((world.seen.node_of()["two"], beside(world, {"two": names})))
-            await world.wipe()
-
-    sure = sum(node == "node-2" for node, _ in found)
-    whole = sum(is_beside for _, is_beside in found)
-    report.measured(
-        f"two volumes, two nodes of the same room, {scores}",
-        f"{sure} of {times} on the sure node, {whole} of {times} with all replicas beside the pod",
-    )
-    assert options or (sure, whole) == (times, times)
 
 
 async def test_data_outweigh_an_image_and_a_wish_outweighs_data(

@@ -85,7 +85,7 @@ async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again() ->
         [shown] = state["scores"]
         assert (shown["pod"], shown["candidates"]) == ("default/pair", len(NODES))
         assert {name: score["total"] for name, score in shown["best"].items()} == answer.scores
-        assert {*shown["best"]["node-1"]} == {"total", "data", "robustness", "balance"}
+        assert {*shown["best"]["node-1"]} == {"total", "data", "balance"}
 
         await leader.filter(body=request)
         assert (await leader.get("/debug/state")).json()["scores"] == []

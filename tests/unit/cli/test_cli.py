@@ -96,7 +96,7 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster: str, asked: 
         "assignment": {},
     }
     [score] = report["scores"].items()
-    assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "robustness", "balance"})
+    assert (score[0], {*score[1]}) == (ROOMY, {"total", "data", "balance"})
     assert report["nodes"][ROOMY]["assignment"] == {"vol-small": "disk-1"}
     assert report["nodes"][ROOMY]["disks"][0]["taken_bytes"] == 10 * GIB
 

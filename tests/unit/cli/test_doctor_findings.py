@@ -657,7 +657,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
         Problem.PACK_OUTWEIGHED,
         {"version": "v1.37.2", "instances": PACKING, "longhorn_settings": [TRACKED]},
         f"EXTENDER_BALANCE is pack (Deployment {NAME} in {NAMESPACE}), but kube-scheduler v1.37.2 "
-        "gives more points for free storage, as Longhorn's setting csi-storage-capacity-tracking "
+        "gives points for free storage, as Longhorn's setting csi-storage-capacity-tracking "
         "is true",
     ),
     (

@@ -20,7 +20,7 @@ HOSTILE = "a\x1b[31m\nb"
         (("place", WIKI), 0, "all of it works: 3 pods placed"),
         (("place", WIKI, "--replicas", "0"), 0, "all of it works: nothing moves"),
         (("place", WIKI, "--replicas", "7"), 1, "not all of it works: "),
-        (("place", WIKI, "--until-full"), 0, "3 more pods fit; the next one does not"),
+        (("place", WIKI, "--until-full"), 0, "4 more pods fit; the next one does not"),
         (("capacity", WIKI, "--most", "2"), 0, "2 more pods fit; more were not tried (--most)"),
         (("drain", "node-2"), 1, "not all of it works: 2 refusals"),
         (("drain", "node-2", "--delete-emptydir-data"), 0, "all of it works: 3 pods moved"),
@@ -112,15 +112,15 @@ def test_a_pod_without_claims_is_placed_by_all_else(run: Run, tmp_path: Path) ->
 def test_a_pod_that_a_later_step_places_is_not_pending(run: Run, tmp_path: Path) -> None:
     scenario = tmp_path / "more.yaml"
     scenario.write_text(
-        f"steps: [{{place: {{file: {WIKI}, replicas: 4}}}}, "
+        f"steps: [{{place: {{file: {WIKI}, replicas: 5}}}}, "
         f"{{addDisk: {{node: node-3, disk: new, size: 1Ti}}}}]"
     )
 
     status, out, _ = run("run", str(scenario))
 
     assert status == 0
-    assert out.startswith("all of it works: 4 pods placed")
-    assert "  pending  default/wiki-3: 0 of 6 nodes\n" in out
+    assert out.startswith("all of it works: 5 pods placed")
+    assert "  pending  default/wiki-4: 0 of 6 nodes\n" in out
 
 
 @pytest.mark.parametrize("step", ["drain", "lose"])
@@ -229,7 +229,7 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
     [
         (("place", WIKI), True, "all of it works: 3 pods placed"),
         (("drain", "node-4"), False, "not all of it works: 1 refusal; 1 pod moved"),
-        (("capacity", WIKI), None, "3 more pods fit; the next one does not"),
+        (("capacity", WIKI), None, "4 more pods fit; the next one does not"),
     ],
 )
 def test_programs_and_the_page_get_the_answer_and_the_caveats(

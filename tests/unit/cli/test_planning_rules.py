@@ -72,7 +72,7 @@ def test_what_is_not_planned_is_told_and_never_said_to_work(
 def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run: Run, wiki: Wiki) -> None:
     _, out, _ = run("capacity", wiki(schedulingGates=[{"name": "later"}]))
 
-    assert out.startswith("3 more pods fit, as far as it can be planned; the next one does not\n")
+    assert out.startswith("4 more pods fit, as far as it can be planned; the next one does not\n")
 
 
 def without_class(path: str, class_: str | None) -> str:
@@ -109,9 +109,9 @@ def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
     _, out, err = run("place", high)
     assert (out.splitlines()[0], "priority" in err) == ("all of it works: 3 pods placed", False)
 
-    _, _, err = run("place", high, "--replicas", "4")
+    _, _, err = run("place", high, "--replicas", "5")
     assert (
-        "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-3\n"
+        "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-4\n"
     ) in err
 
 

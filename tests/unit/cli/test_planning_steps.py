@@ -72,5 +72,5 @@ def test_a_scenario_that_fills_is_asked_whether_it_works(run: Run, tmp_path: Pat
     scenario = tmp_path / "fill.yaml"
     scenario.write_text(json.dumps({"steps": [{"fill": WIKI}]}))
 
-    assert run("run", str(scenario))[1].startswith("all of it works: 3 pods placed")
-    assert run("capacity", WIKI)[1].startswith("3 more pods fit")
+    assert run("run", str(scenario))[1].startswith("all of it works: 4 pods placed")
+    assert run("capacity", WIKI)[1].startswith("4 more pods fit")

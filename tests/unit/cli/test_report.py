@@ -4,14 +4,13 @@ import pytest
 
 from app.instance.scores import ScoreReport
 from cli.report import Report, make_report, score_text
-from extender import Answer, Basis, Robustness, Score, Scores
+from extender import Answer, Basis, Score, Scores
 from extender.demand.requests import PodRequest
 from extender.verdicts.rejections import UnknownNode
 from longhorn import NodeName
 from tests.builders import node, pod, view_of
 
 ONE, TWO = NodeName("node-1"), NodeName("node-2")
-STALE = Robustness.EVERY_ORDER_AND_STALE
 POD = PodRequest(pod=pod(), volumes=())
 
 
@@ -35,14 +34,7 @@ def report(score: Score) -> Report:
     [
         (Score(total=0), "score 0 of 10 (data 0%, balance 0%)"),
         (Score(total=7, data=2 / 3, balance=1.0), "score 7 of 10 (data 67%, balance 100%)"),
-        (
-            Score(total=4, robustness=Robustness.SOME_ORDER, balance=0.855),
-            "score 4 of 10 (data 0%, balance 86%, room in some order)",
-        ),
-        (
-            Score(total=10, data=1.0, robustness=STALE, balance=1.0),
-            "score 10 of 10 (data 100%, balance 100%, room in every order, even on old figures)",
-        ),
+        (Score(total=9, balance=0.855), "score 9 of 10 (data 0%, balance 86%)"),
     ],
 )
 def test_the_text_of_a_score_has_its_parts(score: Score, shown: str) -> None:
@@ -50,10 +42,6 @@ def test_the_text_of_a_score_has_its_parts(score: Score, shown: str) -> None:
 
 
 def test_the_report_has_the_scores_of_accepted_nodes_only() -> None:
-    score = Score(total=7, data=2 / 3, robustness=STALE, balance=0.5)
+    score = Score(total=7, data=2 / 3, balance=0.5)
 
-    assert report(score).scores == {
-        ONE: ScoreReport(
-            total=7, data=0.667, robustness="every order, even on old figures", balance=0.5
-        )
-    }
+    assert report(score).scores == {ONE: ScoreReport(total=7, data=0.667, balance=0.5)}

@@ -102,7 +102,7 @@ def test_what_to_remove_to_do_without_scores_is_said_above_it(file: str) -> None
 def test_data_outweigh_images_and_no_preference_of_a_user_s() -> None:
     weight = extender_at("")["weight"]
 
-    assert weight * SCORE_POINTS * 6 // 10 > IMAGE_LOCALITY_POINTS  # data are 6 of the 10
+    assert weight * SCORE_POINTS * 7 // 10 > IMAGE_LOCALITY_POINTS  # data are 7 of the 10
     assert weight * SCORE_POINTS <= NODE_AFFINITY_POINTS
 
 

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from app.instance.scores import LastScores, ScoreReport, ScoresState
-from extender import PodRef, Robustness, Score, Scores
+from extender import PodRef, Score, Scores
 from extender.demand.requests import PodRequest
 from longhorn import NodeName
 from tests.builders import pod
@@ -106,7 +106,7 @@ def test_the_estimate_of_what_scores_take_is_no_less_and_not_twice_as_much() -> 
 
 def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
     last = LastScores()
-    best = Score(total=9, data=2 / 3, robustness=Robustness.EVERY_ORDER, balance=0.5)
+    best = Score(total=9, data=2 / 3, balance=0.5)
     told = scores(FIRST, *range(9), 0, 0)
     last.remember(
         Scores(
@@ -121,12 +121,8 @@ def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
 
     assert (shown.pod, shown.told_seconds_ago, shown.candidates) == ("default/first", 2.0, 12)
     assert [*shown.best] == [f"node-{number}" for number in (12, 9, 8, 7, 6, 5, 4, 3, 2, 1)]
-    assert shown.best[NodeName("node-12")] == ScoreReport(
-        total=9, data=0.667, robustness="every order", balance=0.5
-    )
-    assert shown.best[NodeName("node-9")] == ScoreReport(
-        total=8, data=0.0, robustness="", balance=0.0
-    )
+    assert shown.best[NodeName("node-12")] == ScoreReport(total=9, data=0.667, balance=0.5)
+    assert shown.best[NodeName("node-9")] == ScoreReport(total=8, data=0.0, balance=0.0)
 
 
 def test_the_newest_twenty_are_shown_the_newest_first() -> None:

@@ -78,7 +78,6 @@ def contents(view: ClusterView) -> dict[str, Any]:
                     roomiest=(),
                     unused_bytes={},
                     rooms=(),
-                    doubtful=frozenset(),
                 ),
                 [
                     each
@@ -91,7 +90,6 @@ def contents(view: ClusterView) -> dict[str, Any]:
                     for each in space.usable
                 ],
                 {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
-                {kinds[kind] for kind in space.doubtful},
                 {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.rooms},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )

@@ -14,7 +14,6 @@ from extender import (
     ClusterView,
     Extender,
     Ledger,
-    Robustness,
     Score,
     Scores,
 )
@@ -36,9 +35,7 @@ from tests.builders import (
 )
 from tests.effort import examples
 from tests.strategies import Cluster, clusters
-from tests.unit.extender.scoring.orders import in_all_orders
 
-SOME, EVERY, SUREST = Robustness
 FEWER = settings(max_examples=examples(60))
 """Every example is a whole cluster, and scored several times."""
 
@@ -77,24 +74,23 @@ def of_disks(name: str, *gib: int, **fields: object) -> Node:
 
 
 @pytest.mark.parametrize(
-    ("weights", "data", "sureness", "balance", "expected"),
+    ("weights", "data", "balance", "expected"),
     [
-        pytest.param(WITH_DATA, 1.0, SUREST, 1.0, 10, id="best"),
-        pytest.param(WITHOUT_DATA, 0.0, SUREST, 1.0, 10, id="best-without-data"),
-        pytest.param(WITH_DATA, 0.0, SOME, 0.0, 0, id="worst"),
-        pytest.param(WITH_DATA, 0.0, None, 0.0, 2, id="nothing-new"),
-        pytest.param(WITH_DATA, 0.5, None, 0.0, 5, id="half-of-the-data"),
-        pytest.param(WITH_DATA, 0.0, EVERY, 0.25, 2, id="rounded-up"),
-        pytest.param(WITH_DATA, 0.0, EVERY, 0.2, 1, id="rounded-down"),
-        pytest.param(WITHOUT_DATA, 0.0, EVERY, 0.2, 4, id="without-data"),
+        pytest.param(WITH_DATA, 1.0, 1.0, 10, id="best"),
+        pytest.param(WITHOUT_DATA, 0.0, 1.0, 10, id="best-without-data"),
+        pytest.param(WITH_DATA, 0.0, 0.0, 0, id="worst"),
+        pytest.param(WITH_DATA, 0.5, 0.0, 4, id="half-of-the-data"),
+        pytest.param(WITH_DATA, 0.0, 0.5, 2, id="half-of-the-balance"),
+        pytest.param(WITHOUT_DATA, 0.0, 0.25, 3, id="rounded-up"),
+        pytest.param(WITHOUT_DATA, 0.0, 0.24, 2, id="rounded-down"),
     ],
 )
 def test_the_total_is_made_of_parts(
-    weights: Weights, data: float, sureness: Robustness | None, balance: float, expected: int
+    weights: Weights, data: float, balance: float, expected: int
 ) -> None:
-    found = scores_of(weights, [data], [sureness], [balance])
+    found = scores_of(weights, [data], [balance])
 
-    assert found == [Score(expected, data, sureness, balance)]
+    assert found == [Score(expected, data, balance)]
 
 
 def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing() -> None:
@@ -105,7 +101,7 @@ def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothin
 
     assert [*found] == ["unknown", "node-2", "node-1"]
     assert (found["unknown"], found["node-2"]) == (Score(), Score())
-    assert found["node-1"] == Score(10, 0.0, SUREST, 0.9)
+    assert found["node-1"] == Score(9, 0.0, 0.9)
 
 
 def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
@@ -114,7 +110,7 @@ def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
 
     found = Extender(GENEROUS).prioritize(other, sorted(view.spaces), view)
 
-    assert {*by_name(found).values()} == {Score(6, 0.0, None, 0.0)}
+    assert {*by_name(found).values()} == {Score()}
 
 
 def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
@@ -126,21 +122,32 @@ def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
         replica("r-2", on="node-2", disk="disk-0", evicting=True),
     )
 
-    assert totals(scored(view, "vol")) == {"node-0": 8, "node-1": 3, "node-2": 5, "node-3": 2}
+    assert totals(scored(view, "vol")) == {"node-0": 7, "node-1": 1, "node-2": 4, "node-3": 0}
 
 
-def test_of_two_nodes_with_the_same_room_the_sure_one_is_better() -> None:
-    """On 100 and 60 GiB a volume of 60 takes the disk that one of 100 needs."""
-    needed = [volume("small", size_bytes=60 * GIB), volume("large", size_bytes=100 * GIB)]
-    view = view_of(of_disks("fragile", 100, 60), of_disks("sure", 160), *bound(*needed))
+def test_a_node_with_two_kinds_of_disks_is_worth_as_much_as_one_of_the_same_room() -> None:
+    """The volumes may go to disks with and without tags."""
+    kinds = [disk("fast", tags=["ssd"]), disk("slow")]
+    alike = [disk(name) for name in ("one", "other")]
+    needed = [volume(name, size_bytes=GIB) for name in ("a", "b")]
+    view = view_of(node("kinds", *kinds), node("alike", *alike), *bound(*needed))
 
-    found = scored(view, "small", "large")
+    found = scored(view, "a", "b")
 
-    assert {name: score.robustness for name, score in found.items()} == {
-        "fragile": SOME,
-        "sure": SUREST,
-    }
-    assert totals(found) == {"fragile": 0, "sure": 6}
+    assert found["kinds"] == found["alike"]
+    assert found["kinds"].total == 10
+
+
+def test_a_full_node_with_the_data_is_better_than_an_empty_one_in_its_zone() -> None:
+    full = disk("disk-0", maximum_bytes=1_000 * GIB, scheduled_bytes=980 * GIB)
+    view = view_of(
+        node("full", full, zone="a"),
+        of_disks("empty", 1_000, zone="a"),
+        *bound(volume("old", locality=Locality.DISABLED), volume("new")),
+        replica("r-1", of="old", on="full", disk="disk-0"),
+    )
+
+    assert totals(scored(view, "old", "new")) == {"full": 7, "empty": 5}
 
 
 def test_what_is_held_and_pending_on_a_node_counts() -> None:
@@ -172,7 +179,7 @@ def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
 
     assert [spread[n].balance for n in ("large", "small", "many")] == [0.95, 0.5, 0.975]
     assert [pack[n].balance for n in ("large", "small", "many")] == [0.0, 0.9, 0.9]
-    assert totals(off) == {"large": 6, "small": 6, "many": 6}
+    assert totals(off) == {"large": 0, "small": 0, "many": 0}
 
 
 def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
@@ -181,10 +188,13 @@ def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
         hdd = disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB, scheduled_bytes=hdd_bytes)
         return node(name, ssd, hdd)
 
-    needed = volume(disk_selector=("ssd",))
-    view = view_of(tagged("node-1", 0), tagged("node-2", 90 * GIB), *bound(needed))
+    needed, other = volume(disk_selector=("ssd",)), volume("other", disk_selector=("hdd",))
+    view = view_of(
+        *(tagged("node-1", 0), tagged("node-2", 90 * GIB), tagged("node-3", 0)),
+        *(*bound(needed, other), pending(of="other", node="node-3")),
+    )
 
-    assert len({*scored(view, "vol").values()}) == 1
+    assert {*scored(view, "vol").values()} == {Score(9, 0.0, 0.9)}
 
 
 @given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance))
@@ -265,36 +275,6 @@ def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) 
         assert remembered == prioritized(Extender(GENEROUS), view, *some)
 
 
-ROOMS = st.lists(st.integers(0, 12), min_size=1, max_size=4)
-
-
-@given(ROOMS, st.lists(st.integers(1, 8), min_size=1, max_size=4), st.integers(4, 12))
-def test_never_is_more_said_than_all_orders_show(
-    rooms: list[int], sizes: list[int], available: int
-) -> None:
-    """Also where less is available than may be scheduled: then Longhorn may take any disk."""
-    disks = [
-        disk(
-            f"disk-{n}",
-            maximum_bytes=12 * GIB,
-            scheduled_bytes=(12 - room) * GIB,
-            available_bytes=available * GIB,
-        )
-        for n, room in enumerate(rooms)
-    ]
-    needed = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate(sizes)]
-    view = view_of(node("node-1", *disks), *bound(*needed))
-    claims = [str(each.name) for each in needed]
-    if not ask(view, *claims).accepted:
-        return
-
-    found = scored(view, *claims)["node-1"].robustness
-
-    assert found is not None
-    levels = [*Robustness]
-    assert levels.index(found) <= levels.index(in_all_orders(view, needed))
-
-
 def test_open_holds_on_all_nodes_count_on_each_and_are_remembered() -> None:
     """As in a burst: the same is held everywhere until the pod before has its node."""
     names = [f"node-{n}" for n in range(1, 6)]
@@ -305,7 +285,6 @@ def test_open_holds_on_all_nodes_count_on_each_and_are_remembered() -> None:
     first, second = (prioritized(extender, view, "vol") for _ in range(2))
 
     assert {score.balance for score in first.scores} == {0.8}
-    assert {score.robustness for score in first.scores} == {SUREST}
     assert second == first
 
 
@@ -323,78 +302,3 @@ def test_what_changed_on_a_node_is_looked_at_again() -> None:
     assert balances(before) == [0.9, 0.9]
     changes.add(NodeName("node-1"))
     assert balances(after) == [0.4, 0.9]
-
-
-@pytest.mark.parametrize(
-    ("rooms", "sizes", "expected"),
-    [
-        pytest.param([10, 10], [6, 6], EVERY, id="one-each"),
-        pytest.param([12, 10], [6, 6], SUREST, id="first-disk-takes-all"),
-        pytest.param([11, 10], [6, 6], EVERY, id="a-byte-too-few-for-all"),
-        pytest.param([12, 12, 2], [6, 6], SUREST, id="the-small-disk-takes-none"),
-        pytest.param([12, 12, 6], [6, 6], EVERY, id="the-small-disk-takes-one"),
-        pytest.param([7, 7, 7], [4, 4, 4], EVERY, id="just-enough-beyond"),
-        pytest.param([5, 4], [4, 5], SOME, id="the-smaller-takes-the-larger-disk"),
-    ],
-)
-def test_how_sure_room_is(rooms: list[int], sizes: list[int], expected: Robustness) -> None:
-    disks = [
-        disk(f"disk-{n}", maximum_bytes=12 * GIB, scheduled_bytes=(12 - room) * GIB)
-        for n, room in enumerate(rooms)
-    ]
-    needed = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate(sizes)]
-    view = view_of(node("node-1", *disks), *bound(*needed))
-
-    found = scored(view, *(str(each.name) for each in needed))["node-1"].robustness
-
-    assert found is expected
-
-
-def test_nothing_is_sure_of_volumes_for_disks_of_different_kinds() -> None:
-    """One for any disk may take the only disk that suits the other."""
-    needed = [
-        volume("a", size_bytes=60 * GIB, disk_selector=("ssd",)),
-        volume("b", size_bytes=60 * GIB),
-    ]
-    fast = disk("ssd", tags=["ssd"], maximum_bytes=200 * GIB)
-    both = node("both", fast, disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB))
-    view = view_of(both, node("one", fast), *bound(*needed))
-
-    found = scored(view, "a", "b")
-
-    assert {name: each.robustness for name, each in found.items()} == {"both": SOME, "one": SUREST}
-
-
-def test_what_goes_to_other_disks_makes_room_no_less_sure() -> None:
-    needed = [volume(name, size_bytes=60 * GIB, disk_selector=("ssd",)) for name in ("a", "b")]
-    other = volume("other", disk_selector=("hdd",))
-    fast = disk("ssd", tags=["ssd"], maximum_bytes=120 * GIB)
-    both = node("node-1", fast, disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB))
-    view = view_of(both, *bound(*needed, other), pending(of="other"))
-
-    assert scored(view, "a", "b")["node-1"].robustness is SUREST
-
-
-def test_what_volumes_hold_already_must_be_available_for_all() -> None:
-    needed = [volume(n, size_bytes=10 * GIB, actual_bytes=30 * GIB) for n in ("a", "b")]
-    disks = [disk(f"disk-{n}", maximum_bytes=100 * GIB, available_bytes=60 * GIB) for n in range(2)]
-    roomy = [disk(f"disk-{n}", maximum_bytes=200 * GIB) for n in range(1)]
-    view = view_of(node("tight", *disks), node("roomy", *roomy), *bound(*needed))
-
-    found = scored(view, "a", "b")
-
-    assert found["roomy"].robustness is SUREST
-    assert found["tight"].robustness is SOME
-
-
-def test_nothing_is_sure_of_a_disk_that_has_less_unused_than_a_volume_needs() -> None:
-    """Longhorn then takes any disk: unseen, both volumes may go to the second one."""
-    one, two = (
-        disk(name, maximum_bytes=12 * GIB, scheduled_bytes=gib * GIB, available_bytes=5 * GIB)
-        for name, gib in (("one", 0), ("two", 5))
-    )
-    needed = [volume(name, size_bytes=6 * GIB) for name in ("a", "b")]
-
-    found = scored(view_of(node("node-1", one, two), *bound(*needed)), "a", "b")
-
-    assert found["node-1"].robustness is EVERY
