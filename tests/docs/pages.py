@@ -22,7 +22,6 @@ PAGES = (
     *(
         ROOT / "tests" / name
         for name in (
-            "comparing/README.md",
             "e2e/README.md",
             "simulation/README.md",
             "unit/planner/RULES.md",
