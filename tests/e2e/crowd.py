@@ -1,4 +1,4 @@
-"""Crowds of pods at once: how large, where their time goes, and how fast they can be at most."""
+"""Crowds of pods at once: how large, and where their time goes."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -42,27 +42,6 @@ class Crowd(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def disks(self) -> Sequence[Disks]:
         return [{"disk": GIB_EACH * each} for each in self.room]
-
-    @property
-    def rounds(self) -> int:
-        """How often the last pod waits for a volume that waits for another one, at least.
-
-        Longhorn places the replica beside the pod and the others in any order, and each of the
-        others on any node that has room. So while *u* volumes are not placed, a node to which one
-        of them must come needs room for *u*: all others may put one there first. With *d* volumes
-        placed evenly a node has lost ``d * replicas // nodes`` of its room. So pod *k* can have its
-        node without a risk once *d* are placed with ``k - d <= room - d * replicas // nodes``. A
-        volume with one replica goes to its own node alone, so nothing waits.
-        """
-        if self.replicas == 1:
-            return 0
-        waits: list[int] = []
-        placed = 0
-        for number in range(1, self.pods + 1):
-            while placed + max(self.room) - placed * self.replicas // self.nodes < number:
-                placed += 1
-            waits.append(waits[placed - 1] + 1 if placed else 0)
-        return waits[-1]
 
 
 class PodTimes(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
 """Many pods at once on many nodes: how long it takes with and without the extender, and why.
 
 Only the report has them. Everything runs on one small machine, so figures are compared with
-those without the extender. Each pod has a volume to be beside it: none may lose its room to others,
-however long Longhorn takes.
+those without the extender. Each pod has a volume to be beside it. How many may lose their room to
+others is in `_MOST`: none but where disks are nearly full, however long Longhorn takes.
 """
 
 import time
@@ -78,8 +78,8 @@ def _figures(
     every = [call for each in calls.values() for call in each]
     last = max(each.bound for each in times)
     return (
-        f"all bound within {last:.1f} s, {crowd.pods / last:.1f} pods/s; rounds that nothing can "
-        f"spare: {crowd.rounds}; {len(every) / crowd.pods:.2f} calls a pod, "
+        f"all bound within {last:.1f} s, {crowd.pods / last:.1f} pods/s; "
+        f"{len(every) / crowd.pods:.2f} calls a pod, "
         f"{sum(not call.accepted for call in every)} without a node, the longest "
         f"{1000 * max((call.seconds for call in every), default=0.0):.0f} ms; {described(times)}; "
         f"without room: {world.seen.without_room()}, elsewhere: {world.seen.elsewhere()}, "
