@@ -39,7 +39,7 @@ a disk beyond its limit: Longhorn chooses by figures that lag."""
 async def test_a_crowd_is_bound_where_it_has_room(
     make_world: MakeWorld, report: Report, crowd: Crowd
 ) -> None:
-    async with make_world(stale=False, delays=DELAYS_HERE) as world:
+    async with make_world(delays=DELAYS_HERE) as world:
         without = await _measured(world, report, crowd, WITHOUT)
         within = await _measured(world, report, crowd, CAPACITY)
         report.measured(

@@ -4,7 +4,7 @@ from extender import Answer, ClusterView, Ledger, Rejection
 from extender.verdicts.attaching import unattachable
 from extender.verdicts.judging import judge
 from longhorn import NodeName
-from tests.unit.extender.outlooks import situation_in
+from tests.unit.extender.books import situation_in
 
 
 def judged_singly(answer: Answer, view: ClusterView, ledger: Ledger) -> dict[NodeName, Rejection]:

@@ -21,7 +21,7 @@ from extender.demand.requests import PodRequest, WantedVolume
 from extender.verdicts.judging import judge
 from longhorn import Need, NodeName, need_of
 from tests.builders import document, objects_of, pod, read, volume
-from tests.unit.extender.outlooks import situation_in
+from tests.unit.extender.books import situation_in
 
 VECTORS = Path(__file__).parents[2] / "data" / "longhorn-vectors" / "vectors.jsonl.gz"
 

@@ -25,7 +25,7 @@ from tests.builders import (
     volume,
     wanted,
 )
-from tests.unit.extender.outlooks import anywhere_in
+from tests.unit.extender.books import anywhere_in
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 NODES = [NodeName(f"node-{number}") for number in (1, 2, 3)]

@@ -27,7 +27,7 @@ from tests.builders import (
 )
 from tests.effort import examples
 from tests.strategies import nodes, volumes
-from tests.unit.extender.outlooks import forecast_of
+from tests.unit.extender.books import forecast_of
 
 Forecasted = Mapping[str, Sequence[str]]
 """The nodes of each volume, sorted."""

@@ -33,7 +33,7 @@ from tests.builders import (
     volume,
 )
 from tests.effort import examples
-from tests.unit.extender.outlooks import forecast_of
+from tests.unit.extender.books import forecast_of
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 

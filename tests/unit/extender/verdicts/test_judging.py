@@ -21,7 +21,7 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.unit.extender.outlooks import situation_in
+from tests.unit.extender.books import situation_in
 
 NODE = NodeName("node-1")
 HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-1", "disk-2")))
