@@ -62,6 +62,7 @@ class Book:
         forecast: Where it finds room.
         beyond: By how many bytes disks were filled beyond their limit while the book was kept: more
             was placed there, the limit did not fall.
+        overfull: Nodes that do not take all that is pinned to them: other replicas came first.
         turn: Another one with every change, and for every pod that is asked about.
     """
 
@@ -76,6 +77,7 @@ class Book:
         self._node_cursor = view.changes.since(None)[1]
         self._volume_cursor = view.volume_changes.since(None)[1]
         self._hold_cursor = ledger.changes.since(None)[1]
+        self.overfull: set[NodeName] = set()
         self._log = UndoLog()
         self.forecast = Forecast(view, self.pinned, self._log, step_limit)
         self._holds = {hold.pod.uid: hold for hold in ledger}
@@ -423,6 +425,11 @@ class Book:
             work.spend(_STEPS_PER_NODE)
             for upcoming in self.forecast.evict_beyond(node):
                 heappush(self._turns, by_certainty(upcoming))
+            self.overfull.discard(node)
+            space = self._view.spaces.get(node)
+            pinned = () if space is None else self.pinned(space)
+            if pinned and not self.forecast.fits(node, [each.item for each in pinned]):
+                self.overfull.add(node)
 
     def _find_rooms(self, now: float, work: Work) -> None:
         """Find room for the volumes whose turn it is, as far as there is work left."""

@@ -6,18 +6,15 @@ from msgspec import structs
 
 from extender.upcoming.forecast import Pinned
 from extender.upcoming.upcoming import Certainty, Upcoming
+from extender.verdicts.owed_room import last_room_is_owed
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import (
     NoRoomAnywhere,
-    PendingReplicas,
     TooFewReplicas,
     TooFewShards,
 )
 from extender.verdicts.situation import Situation
-from longhorn import NodeName, has_data, needed_to_start
-
-_NODES_PER_STEP = 20
-"""So many nodes are counted in the time of a step."""
+from longhorn import NodeName, needed_to_start
 
 
 def needed_anywhere(situation: Situation) -> list[Upcoming]:
@@ -39,7 +36,7 @@ def why_not_started(situation: Situation) -> Rejection | None:
     if situation.view.unreadable_nodes:
         return None
     for each in situation.own:
-        owed = None if each.replicas else _owed(each, situation)
+        owed = None if each.replicas else last_room_is_owed(each, situation)
         if owed is not None:
             return owed
     needed = needed_anywhere(situation)
@@ -102,78 +99,6 @@ def local_on(name: NodeName, situation: Situation) -> list[Upcoming]:
         for each in situation.own
         if each.volume.name in items
     ]
-
-
-def _owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
-    """Reject where by count all room for a replica is that of volumes which were counted before.
-
-    The forecast may find none for a new volume that Longhorn finds some for, by placing others
-    otherwise. And Longhorn places by figures that lag: where it put more on a disk than fits, as
-    much is missing there as seems to be free elsewhere.
-    """
-    book, spaces, size_bytes = situation.book, situation.view.spaces, upcoming.need.size_bytes
-    forecast, takers = book.forecast, book.forecast.eligibility.takers(upcoming.need)
-    if not ((book.beyond or forecast.nowhere) and size_bytes):
-        return None
-    is_local = upcoming.volume.needs_local_replica
-    beyond = sum(
-        -(-excess // size_bytes)
-        for (name, disk), excess in book.beyond.items()
-        for each in spaces[name].disks
-        if each.disk.name == disk and not is_local and takers.may_use(each, spaces[name])
-    )
-    lacking = {
-        volume: missing * -(-each.need.size_bytes // size_bytes)
-        for volume, missing in forecast.nowhere.items()
-        if (each := book.anywhere.get(volume)) is not None and each.item.kinds & takers.kinds
-    }
-    left = _places(upcoming, situation, most=beyond + sum(lacking.values()) + 1) - beyond
-    if left <= 0:
-        return NoRoomAnywhere(size_bytes=size_bytes)
-    for volume, count in lacking.items():
-        left -= count if _is_new(book.anywhere[volume], situation) else 0
-        if left <= 0:
-            return PendingReplicas()
-    return None
-
-
-def _places(upcoming: Upcoming, situation: Situation, *, most: int) -> int:
-    """Count the replicas of a size that all nodes have room for beside what comes; *most* will do.
-
-    Disks count as if what comes to their node were spread over them without loss.
-    """
-    forecast, size_bytes = situation.book.forecast, upcoming.need.size_bytes
-    takers, found = forecast.eligibility.takers(upcoming.need), 0
-    for number, (name, space) in enumerate(situation.view.spaces.items()):
-        if name in takers:
-            room = sum(
-                max(0, bin_.logical_bytes) // size_bytes
-                for bin_ in takers.bins(space)
-                if bin_.kind in takers.kinds
-            )
-            found += max(0, room - -(-forecast.taken(name).logical_bytes // size_bytes))
-        if found >= most:
-            break
-        if not number % _NODES_PER_STEP:
-            situation.work.spend(1)
-    return found
-
-
-def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether a volume has no data yet, and some node would do for one more, whatever has room."""
-    forecast, view = situation.book.forecast, situation.view
-    eligibility, takers = forecast.eligibility, forecast.eligibility.takers(upcoming.need)
-    is_too_large = upcoming.item.logical_bytes > takers.largest_bytes
-    if is_too_large or has_data(view.replicas.get(upcoming.volume.name, ())):
-        return False
-    groups = eligibility.groups(upcoming, forecast.usage_of(upcoming))
-    for number, (name, space) in enumerate(view.spaces.items()):
-        is_fit = any(takers.may_use(each, space) for each in space.disks)
-        if is_fit and eligibility.is_in(groups, name):
-            return True
-        if not number % _NODES_PER_STEP:
-            situation.work.spend(1)
-    return False
 
 
 def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> bool:
