@@ -112,6 +112,7 @@ class Book:
         self._with_open: dict[NodeName, tuple[Upcoming, ...]] = {}
         for hold in self._holds.values():
             self._outdated |= dict.fromkeys(sorted(volumes_of(hold)))
+            self._unchecked |= dict.fromkeys(chosen_of(hold))
         self._note_volumes(view.due)
 
     # What a pod finds that is asked about.
