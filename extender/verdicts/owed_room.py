@@ -13,6 +13,7 @@ from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import NoRoomAnywhere, PendingReplicas
 from extender.verdicts.situation import Situation
 from longhorn import NodeName, VolumeName, has_data
+from packing import is_stranded
 
 _NODES_PER_STEP = 20
 """So many nodes are counted in the time of a step."""
@@ -54,8 +55,11 @@ def _crowded(upcoming: Upcoming, situation: Situation) -> int:
     book, found = situation.book, 0
     takers = book.forecast.eligibility.takers(upcoming.need)
     for name in filter(takers.__contains__, sorted(book.overfull)):
-        pinned = book.pinned(situation.view.spaces[name])
-        pinned_bytes = sum(each.item.logical_bytes for each in pinned)
+        space = situation.view.spaces[name]
+        items = [
+            each.item for each in book.pinned(space)
+        ]  # without room alone, it counts elsewhere
+        pinned_bytes = sum(i.logical_bytes for i in items if not is_stranded(i, space.roomiest))
         wanted = -(-pinned_bytes // upcoming.need.size_bytes)
         found += max(0, wanted - _room_on(name, upcoming, situation))
     return found
