@@ -55,7 +55,7 @@ async def test_balance_is_what_the_setting_says() -> None:
         answer = await world.leader.prioritize(body=world.request("second"))
 
         assert answer is not None
-        assert answer.scores == {ONE: 8, TWO: 6, THREE: 6}
+        assert answer.scores == {ONE: 4, TWO: 0, THREE: 0}
 
 
 RANK = "chosen_node_rank"
