@@ -186,7 +186,7 @@ def test_the_worst_of_several_plans_is_shown(run: Run) -> None:
         (("--size", "100Gi", "--class", "longhorn-local"), "10 more pods fit"),
         (
             ("--size", "100Gi", "--class", "longhorn-local", "--volume-replicas", "2"),
-            "6 more pods fit, 4 of them with all replicas of their volumes",
+            "5 more pods fit",
         ),
         (("--size", "1Pi", "--class", "longhorn-local"), "0 more pods fit"),
     ],
