@@ -33,7 +33,7 @@ def may_be_blocked(
         if bin_.kind in item.kinds and bin_.logical_bytes >= item.logical_bytes
     ]
     sizes = sorted((other.logical_bytes for other in others), reverse=True)
-    if not lacking:
+    if sum(lacking) <= more_bytes:  # so it is where no bin takes the item at all
         return True
     if sum(lacking) > sum(sizes) + more_bytes or (more_bytes == 0 and len(lacking) > len(sizes)):
         return False

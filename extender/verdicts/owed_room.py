@@ -56,9 +56,8 @@ def _crowded(upcoming: Upcoming, situation: Situation) -> int:
     takers = book.forecast.eligibility.takers(upcoming.need)
     for name in filter(takers.__contains__, sorted(book.overfull)):
         space = situation.view.spaces[name]
-        items = [
-            each.item for each in book.pinned(space)
-        ]  # without room alone, it counts elsewhere
+        items = [each.item for each in book.pinned(space)]
+        # What has no room there even alone counts elsewhere.
         pinned_bytes = sum(i.logical_bytes for i in items if not is_stranded(i, space.roomiest))
         wanted = -(-pinned_bytes // upcoming.need.size_bytes)
         found += max(0, wanted - _room_on(name, upcoming, situation))

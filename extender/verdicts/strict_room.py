@@ -50,6 +50,7 @@ def strict_room_at_risk(
     situation.work.spend((len(others) + len(own)) // _VOLUMES_PER_STEP)
     if own:
         threat = OnTheirWay((*others, *own), situation)
+        situation.work.spend(len(held) // _NODES_PER_STEP)
         for name in sorted(held, key=lambda each: (held[each] is State.OPEN, each)):
             if _takes_room(own, name, threat, situation):
                 by_open = held[name] is State.OPEN
