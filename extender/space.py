@@ -11,7 +11,6 @@ from enum import StrEnum
 
 import msgspec
 
-from extender.rooms import Room, UsableDisk, room_of
 from longhorn import (
     ALL_RUNS,
     NO_GROWTH,
@@ -24,6 +23,7 @@ from longhorn import (
     Engines,
     Growth,
     Node,
+    NodeDisks,
     NodeRefusal,
     Replica,
     ReplicaName,
@@ -31,7 +31,6 @@ from longhorn import (
     account,
     refusal_of,
 )
-from longhorn import NodeSpace as LonghornSpace
 from packing import Bin, Kind
 
 
@@ -46,7 +45,28 @@ class DiskRefusal(StrEnum):
     NO_SIZE = "has no size or nothing available"
 
 
-class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
+class UsableDisk(msgspec.Struct, frozen=True, gc=False):
+    """A disk that takes new replicas, as far as nodes are summed up."""
+
+    bin: Bin
+    limit_bytes: int
+    """Most that may be scheduled on it."""
+    unused_bytes: int
+
+
+class DiskTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the usable disks of one kind have, ready for questions that need no packing."""
+
+    kind: Kind
+    limit_bytes: int
+    """Most that may be scheduled on them."""
+    free_bytes: int
+    """What of it is free."""
+    largest_bytes: int
+    """The largest logical headroom of one of them."""
+
+
+class NodeSpace(NodeDisks, frozen=True, kw_only=True, gc=False):
     """One node with everything about it that does not depend on the pod asked for."""
 
     usable: tuple[UsableDisk | None, ...]
@@ -59,7 +79,7 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     unused_bytes: Mapping[Kind, int]
     """What is neither used, reserved nor scheduled on the usable disks, by their kind: Longhorn
     puts a replica where most is left."""
-    rooms: tuple[Room, ...]
+    totals: tuple[DiskTotals, ...]
     """What the usable disks have, one for each of their kinds."""
     refusal: NodeRefusal | None
     """Why Longhorn gives the node no new replica whatever the pod needs, if so."""
@@ -72,10 +92,6 @@ class NodeSpace(LonghornSpace, frozen=True, kw_only=True, gc=False):
     """Replicas that a disk of this node refused, or may have to, as not placed."""
 
 
-KnownDisk = tuple[DiskSpace, UsableDisk | None]
-"""What is worked out of one disk."""
-
-
 class There(msgspec.Struct, frozen=True):
     """What there is on a node besides its disks."""
 
@@ -85,6 +101,10 @@ class There(msgspec.Struct, frozen=True):
     """The DiskSchedules that name the node."""
     engines: Engines = ALL_RUNS
     """What runs on it."""
+
+
+KnownDisk = tuple[DiskSpace, UsableDisk | None]
+"""What is worked out of one disk."""
 
 
 def node_space(
@@ -126,6 +146,38 @@ def node_space(
     return _summed_up(node, there.engines, disks, replicas, away)
 
 
+def why_unusable(disk: Disk) -> DiskRefusal | None:
+    """Say why *disk* takes no new replica, None if it does.
+
+    Longhorn asks neither for a UUID nor whether the disk is Ready; a replica that it places there
+    would not start.
+    """
+    if disk.id is None:
+        return DiskRefusal.NO_UUID
+    if not disk.allow_scheduling:
+        return DiskRefusal.DISABLED
+    if disk.evicting:
+        return DiskRefusal.EVICTING
+    if not disk.ready.is_true:
+        return DiskRefusal.NOT_READY
+    if not disk.schedulable.is_true:
+        return DiskRefusal.NOT_SCHEDULABLE
+    if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
+        return DiskRefusal.NO_SIZE
+    return None
+
+
+def _totals_of(kind: Kind, disks: Sequence[UsableDisk]) -> DiskTotals:
+    """Sum up disks of one kind."""
+    headrooms = [each.bin.logical_bytes for each in disks]
+    return DiskTotals(
+        kind=kind,
+        limit_bytes=sum([each.limit_bytes for each in disks]),
+        free_bytes=sum([headroom for headroom in headrooms if headroom > 0]),
+        largest_bytes=max(headrooms),
+    )
+
+
 def _summed_up(
     node: Node,
     engines: Engines,
@@ -149,7 +201,7 @@ def _summed_up(
         unused_bytes={
             kind: sum([u.unused_bytes for u in found]) for kind, found in by_kind.items()
         },
-        rooms=tuple([room_of(k, found) for k, found in by_kind.items()]),
+        totals=tuple([_totals_of(k, found) for k, found in by_kind.items()]),
         refusal=refusal,
         takes_replicas=refusal is None and not node.evicting,
         pending=tuple(sorted(filter(_is_pending, replicas), key=lambda replica: replica.name)),
@@ -159,27 +211,6 @@ def _summed_up(
 
 def _is_pending(replica: Replica) -> bool:
     return replica.node is None and not (replica.deleting or replica.failed)
-
-
-def why_unusable(disk: Disk) -> DiskRefusal | None:
-    """Say why *disk* takes no new replica, None if it does.
-
-    Longhorn asks neither for a UUID nor whether the disk is Ready; a replica that it places there
-    would not start.
-    """
-    if disk.id is None:
-        return DiskRefusal.NO_UUID
-    if not disk.allow_scheduling:
-        return DiskRefusal.DISABLED
-    if disk.evicting:
-        return DiskRefusal.EVICTING
-    if not disk.ready.is_true:
-        return DiskRefusal.NOT_READY
-    if not disk.schedulable.is_true:
-        return DiskRefusal.NOT_SCHEDULABLE
-    if disk.maximum_bytes <= 0 or disk.available_bytes <= 0:
-        return DiskRefusal.NO_SIZE
-    return None
 
 
 def _usable(space: DiskSpace, kinds: dict[DiskKind, int]) -> UsableDisk | None:

@@ -84,12 +84,12 @@ from longhorn.hosts import Hosts, disk_reason
 from longhorn.needs import Engine, Need, Selector, all_match, need_of, split_tags, tags_match
 from longhorn.nodes import (
     CORDONED,
+    NodeDisks,
     NodeRefusal,
-    NodeSpace,
     has_tags,
     is_down,
     meets_topology,
-    node_space,
+    node_disks,
     refusal_of,
 )
 from longhorn.records import (
@@ -143,7 +143,7 @@ __all__ = [
     "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule", "DiskSpace",
     "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryState", "Group", "Growth", "Happened",
     "Hosts", "InstanceManager", "InstanceManagerUpgrade", "LetGo", "Locality", "Moment", "Need",
-    "Node", "NodeName", "NodeRefusal", "NodeSpace", "NodeUnknown", "OwnExtender", "Owner",
+    "Node", "NodeDisks", "NodeName", "NodeRefusal", "NodeUnknown", "OwnExtender", "Owner",
     "OwnerKind", "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName", "Selector",
     "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Unreadable", "Usage", "Volume",
     "VolumeName", "VolumeTold", "account", "all_match", "attach_refusal", "attachment_of",
@@ -154,7 +154,7 @@ __all__ = [
     "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
     "may_be_rebuilt", "may_share_node", "may_share_zone", "meets_topology",
     "minimal_available_bytes", "mismatch", "named_volume", "need_of", "needed_to_start",
-    "needs_eviction", "needs_new_replica", "new_replica", "node_space", "own_extender", "owners_of",
+    "needs_eviction", "needs_new_replica", "new_replica", "node_disks", "own_extender", "owners_of",
     "parse_bool", "parse_int", "parts", "paused_by", "read_settings", "rebuilds_offline",
     "refusal_of", "refused_owners", "reusable", "runs", "search", "shard_size_bytes", "split_tags",
     "starts_replicas", "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas",

@@ -21,7 +21,7 @@ from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, Hosts, first_with_room
 from longhorn.needs import Need, need_of
-from longhorn.nodes import NodeSpace, meets_topology, refusal_of
+from longhorn.nodes import NodeDisks, meets_topology, refusal_of
 from longhorn.records import BackingImage, DiskId, Locality, NodeName, Reason, Volume
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, wait_is_over
@@ -32,7 +32,7 @@ class Cluster(Protocol):
     """What the search looks at."""
 
     @property
-    def spaces(self) -> Mapping[NodeName, NodeSpace]:
+    def spaces(self) -> Mapping[NodeName, NodeDisks]:
         """The nodes."""
 
     @property
@@ -176,10 +176,10 @@ def chosen_disks(hosts: Mapping[NodeName, Host], node: NodeName, size_bytes: int
 
 
 def _considered(
-    nodes: Iterable[NodeSpace], need: Need, hard_node_affinity: NodeName | None
-) -> list[NodeSpace] | Reason:
+    nodes: Iterable[NodeDisks], need: Need, hard_node_affinity: NodeName | None
+) -> list[NodeDisks] | Reason:
     """Return the nodes that are considered at all, or the first test that leaves none."""
-    tests: list[tuple[Reason, Callable[[NodeSpace], bool]]] = []
+    tests: list[tuple[Reason, Callable[[NodeDisks], bool]]] = []
     if need.places is not None:
         sources = {name for name, _ in need.places}
         tests.append((Reason.LINKED_CLONE, lambda space: space.node.name in sources))

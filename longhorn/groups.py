@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from longhorn.disks import is_under_pressure
-from longhorn.nodes import NodeSpace
+from longhorn.nodes import NodeDisks
 from longhorn.records import NodeName, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
@@ -55,7 +55,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return node not in self.but and zone not in self.but_zones
 
 
-def usage_of(replicas: Iterable[Replica], spaces: Mapping[NodeName, NodeSpace]) -> Usage:
+def usage_of(replicas: Iterable[Replica], spaces: Mapping[NodeName, NodeDisks]) -> Usage:
     """Work out what *replicas* use of the candidate nodes; those being deleted use nothing."""
     there = [
         (replica.node, replica)
@@ -84,7 +84,7 @@ def may_share_disk(volume: Volume, settings: Settings) -> bool:
 
 
 def groups_of(
-    volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeSpace] = {}
+    volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeDisks] = {}
 ) -> Sequence[Group]:
     """Return the groups of nodes that Longhorn tries for one more replica, best first.
 
@@ -108,7 +108,7 @@ def groups_of(
 
 
 def _full(
-    volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeSpace]
+    volume: Volume, usage: Usage, settings: Settings, spaces: Mapping[NodeName, NodeDisks]
 ) -> set[NodeName]:
     """Return the nodes whose replica of the volume auto-balance would move to another disk."""
     if settings.disk_pressure_percent <= 0 or not _is_balanced(volume, settings):

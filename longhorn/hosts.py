@@ -9,7 +9,7 @@ from longhorn.disks import DiskSpace, has_room, is_on, mismatch, takes_replicas
 from longhorn.engines import starts_replicas
 from longhorn.groups import Group, may_share_disk
 from longhorn.needs import Need
-from longhorn.nodes import NodeSpace, has_tags, meets_topology, refusal_of
+from longhorn.nodes import NodeDisks, has_tags, meets_topology, refusal_of
 from longhorn.records import DiskId, NodeName, Reason, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
@@ -35,7 +35,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def host_of(
-    space: NodeSpace, need: Need, settings: Settings, replicas: Iterable[Replica] = ()
+    space: NodeDisks, need: Need, settings: Settings, replicas: Iterable[Replica] = ()
 ) -> Host:
     """Say on which disks of a node such a replica fits.
 
@@ -68,15 +68,15 @@ class Hosts:
         each: What of these fits.
     """
 
-    def __init__(self, need: Need, settings: Settings, spaces: Iterable[NodeSpace] = ()) -> None:
+    def __init__(self, need: Need, settings: Settings, spaces: Iterable[NodeDisks] = ()) -> None:
         self.settings = settings
-        self.spaces: dict[NodeName, NodeSpace] = {}
+        self.spaces: dict[NodeName, NodeDisks] = {}
         self.each: dict[NodeName, Host] = {}
         self._need = need
         for space in spaces:
             self.note(space.node.name, space)
 
-    def note(self, name: NodeName, space: NodeSpace | None) -> None:
+    def note(self, name: NodeName, space: NodeDisks | None) -> None:
         """Note that a node has changed, None if it is gone."""
         self.spaces.pop(name, None)
         self.each.pop(name, None)

@@ -26,7 +26,7 @@ class NodeRefusal(StrEnum):
     NOT_SCHEDULABLE = "is not schedulable"
 
 
-class NodeSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class NodeDisks(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node with its disks' limits, worked out once for as long as it stays the same."""
 
     node: Node
@@ -34,9 +34,9 @@ class NodeSpace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     engines: Engines = ALL_RUNS
 
 
-def node_space(node: Node, settings: Settings) -> NodeSpace:
+def node_disks(node: Node, settings: Settings) -> NodeDisks:
     """Work out what *node* has left as Longhorn itself counts, which is by storageScheduled."""
-    return NodeSpace(node=node, disks=tuple(disk_space(disk, settings) for disk in node.disks))
+    return NodeDisks(node=node, disks=tuple(disk_space(disk, settings) for disk in node.disks))
 
 
 def refusal_of(node: Node) -> NodeRefusal | None:

@@ -13,7 +13,7 @@ from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
 from longhorn.hosts import Host, first_with_room
 from longhorn.needs import Need, need_of
-from longhorn.nodes import NodeSpace, has_tags, refusal_of
+from longhorn.nodes import NodeDisks, has_tags, refusal_of
 from longhorn.records import BackingImage, DiskId, NodeName, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
@@ -55,7 +55,7 @@ def takes_back(space: DiskSpace, need: Need, settings: Settings) -> bool:
 def reusable(
     replicas: Iterable[Replica],
     volume: Volume,
-    nodes: Iterable[NodeSpace],
+    nodes: Iterable[NodeDisks],
     settings: Settings,
     *,
     backing_image: BackingImage | None = None,
@@ -78,7 +78,7 @@ def reusable(
     replicas = tuple(replicas)
     own = [r for r in replicas if r.volume == volume.name and r.active]
     failed = [r for r in own if is_potentially_reusable(r) and may_be_rebuilt(r, replicas)]
-    hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeSpace]()
+    hosts, spaces = dict[NodeName, Host](), dict[NodeName, NodeDisks]()
     for space in nodes:
         name = space.node.name
         there = [replica.disk for replica in failed if replica.node == name]
@@ -100,7 +100,7 @@ def reusable(
 
 
 def _taking_back(
-    space: NodeSpace, there: Collection[DiskId | None], need: Need, settings: Settings
+    space: NodeDisks, there: Collection[DiskId | None], need: Need, settings: Settings
 ) -> dict[DiskId, int]:
     """Return those of the disks *there* that take a replica back, as a `Host` has them."""
     if not there or refusal_of(space.node) is not None:

@@ -15,8 +15,8 @@ from longhorn import (
     Disk,
     DiskSpace,
     Node,
+    NodeDisks,
     NodeName,
-    NodeSpace,
     ReplicaName,
     VolumeName,
     is_schedulable,
@@ -100,7 +100,7 @@ def guarding_nodes(cluster: Cluster) -> Callable[[VolumeName], frozenset[NodeNam
     return lambda name: of_engine(is_v2=name in view.volumes and view.volumes[name].is_v2)
 
 
-def _may_evict(space: NodeSpace, cluster: Cluster) -> bool:
+def _may_evict(space: NodeDisks, cluster: Cluster) -> bool:
     """Whether it is worth asking: most nodes have nothing that is evicted."""
     node = space.node
     return (

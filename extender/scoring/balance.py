@@ -111,10 +111,10 @@ def _scores(
     shares = list[float]()
     for name in nodes:
         free_bytes = limit_bytes = 0
-        for room in spaces[name].rooms:
-            if room.kind in kinds:
-                free_bytes += room.free_bytes
-                limit_bytes += room.limit_bytes
+        for of_kind in spaces[name].totals:
+            if of_kind.kind in kinds:
+                free_bytes += of_kind.free_bytes
+                limit_bytes += of_kind.limit_bytes
         left_bytes = free_bytes - coming_bytes
         shares.append(left_bytes / limit_bytes if left_bytes > 0 else 0.0)
     return scores_of(WITHOUT_DATA, [0.0] * len(nodes), shares)
@@ -124,7 +124,16 @@ def _small_disks(situation: Situation, nodes: Sequence[NodeName]) -> list[float]
     """Say of each node how small the largest free disk is, beside that of the other nodes."""
     kinds, spaces = _kinds_of(situation.demand), situation.view.spaces
     largest = [
-        max([0, *(room.largest_bytes for room in spaces[name].rooms if room.kind in kinds)])
+        max(
+            [
+                0,
+                *(
+                    of_kind.largest_bytes
+                    for of_kind in spaces[name].totals
+                    if of_kind.kind in kinds
+                ),
+            ]
+        )
         for name in nodes
     ]
     most = max(largest, default=0)

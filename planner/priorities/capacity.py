@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from extender import LONGHORN_PROVISIONERS, Claim, StorageClass, class_of
-from longhorn import CAPACITY_TRACKING, Node, NodeName, NodeSpace, capacity_of, tracked_need
+from longhorn import CAPACITY_TRACKING, Node, NodeDisks, NodeName, capacity_of, tracked_need
 from planner.cluster import Cluster
 from planner.records import Pod
 
@@ -78,7 +78,7 @@ def _free(class_: StorageClass, nodes: Sequence[NodeName], cluster: Cluster) -> 
     return {name: of_zone[spaces[name].node.zone] if name in spaces else 0 for name in nodes}
 
 
-def _as_counted(space: NodeSpace) -> Node:
+def _as_counted(space: NodeDisks) -> Node:
     """Return the node with what is scheduled on its disks now, in the plan."""
     disks = (
         structs.replace(each.disk, scheduled_bytes=each.scheduled_bytes) for each in space.disks

@@ -13,8 +13,8 @@ from longhorn import (
     DiskId,
     Need,
     Node,
+    NodeDisks,
     NodeName,
-    NodeSpace,
     Replica,
     Settings,
     Volume,
@@ -78,7 +78,7 @@ class Found(msgspec.Struct, frozen=True):
     local: int
 
 
-def spaces_of(known: Known, settings: Settings, *, by_lists: bool = False) -> list[NodeSpace]:
+def spaces_of(known: Known, settings: Settings, *, by_lists: bool = False) -> list[NodeDisks]:
     """Return what each disk has left beside all replicas that are placed on it.
 
     Args:
@@ -101,12 +101,12 @@ def spaces_of(known: Known, settings: Settings, *, by_lists: bool = False) -> li
             scheduled = sum(listed.values())
             counted = msgspec.structs.replace(disk, listed=listed, scheduled_bytes=scheduled)
             disks.append(disk_space(counted, settings))
-        spaces.append(NodeSpace(node=node, disks=tuple(disks)))
+        spaces.append(NodeDisks(node=node, disks=tuple(disks)))
     return spaces
 
 
 def find_room(
-    missing: Iterable[Missing], spaces: Sequence[NodeSpace], settings: Settings
+    missing: Iterable[Missing], spaces: Sequence[NodeDisks], settings: Settings
 ) -> dict[str, Found] | None:
     """Find room for as many replicas as there can be; None if there is none for those that must.
 
@@ -153,7 +153,7 @@ def find_room(
 
 
 def most_of(
-    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+    missing: Sequence[Missing], spaces: Sequence[NodeDisks], settings: Settings
 ) -> list[Missing] | None:
     """Return as many as find room together, all of them needed; None without room for the least."""
     found = find_room(missing, spaces, settings)
@@ -167,7 +167,7 @@ def most_of(
 
 
 def has_room_for_more(
-    kept: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+    kept: Sequence[Missing], spaces: Sequence[NodeDisks], settings: Settings
 ) -> bool:
     """Say whether one more replica finds room beside those that are needed of *kept*."""
     return any(
@@ -178,7 +178,7 @@ def has_room_for_more(
 
 
 def filled(
-    missing: Sequence[Missing], spaces: Sequence[NodeSpace], settings: Settings
+    missing: Sequence[Missing], spaces: Sequence[NodeDisks], settings: Settings
 ) -> list[Missing]:
     """Return what finds room if all get as much as they can in this order, all of it needed."""
     kept = [*missing]
@@ -204,7 +204,7 @@ def _one_more(missing: Missing) -> Iterable[Missing]:
 
 
 def _variables(
-    model: cp_model.CpModel, missing: Missing, spaces: Sequence[NodeSpace], settings: Settings
+    model: cp_model.CpModel, missing: Missing, spaces: Sequence[NodeDisks], settings: Settings
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], Any]]:
     """Make a number for each disk that the local replica may go to, and for all others' disks."""
     volume, replicas = missing.volume, (*missing.replicas, *missing.shared)
@@ -253,7 +253,7 @@ def _keep_apart(
     model: cp_model.CpModel,
     volume: Volume,
     variables: Sequence[tuple[tuple[str, str], Any]],
-    spaces: Sequence[NodeSpace],
+    spaces: Sequence[NodeDisks],
     settings: Settings,
 ) -> None:
     """Have the replicas of a volume share no node, or no zone, where that is asked for."""

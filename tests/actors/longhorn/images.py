@@ -15,7 +15,7 @@ from typing import NoReturn
 import msgspec
 
 import longhorn
-from longhorn import Node, node_space
+from longhorn import Node, node_disks
 from tests.actors.api import BACKING_IMAGES, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.accounts import image_bytes
@@ -101,7 +101,7 @@ def disks_for_copy(
     nodes: Iterable[Object], size_bytes: int, taken: Collection[str], settings: Settings
 ) -> Sequence[str]:
     """Return the UUIDs of the disks that have room for a copy, sorted."""
-    spaces = [node_space(recorded(each, Node), known(settings)) for each in nodes]
+    spaces = [node_disks(recorded(each, Node), known(settings)) for each in nodes]
     return sorted(
         space.disk.id
         for node in spaces

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
-from longhorn import DiskSpace, Node, is_schedulable, node_space
+from longhorn import DiskSpace, Node, is_schedulable, node_disks
 from tests.actors.api import LONGHORN_NODES, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.accounts import by_disk, counted, disks
@@ -61,7 +61,7 @@ def node_status(
             name: counted(status, assigned, images, of_shards) for name, _, status in disks(node)
         }
     counting = {**node, "status": {**node["status"], "diskStatus": statuses}}
-    for space in node_space(recorded(counting, Node), known(situation.settings)).disks:
+    for space in node_disks(recorded(counting, Node), known(situation.settings)).disks:
         status = statuses[space.disk.name]
         conditions = _disk_conditions(space, situation)
         statuses[space.disk.name] = {

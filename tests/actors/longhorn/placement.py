@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 import longhorn
-from longhorn import Candidate, Candidates, node_space
+from longhorn import Candidate, Candidates, node_disks
 from tests.actors.api import Object
 from tests.actors.longhorn.accounts import NONE, Assigned, by_disk, counted, disks
 from tests.actors.longhorn.clones import of_volume, shared_replica, shares_with
@@ -27,13 +27,13 @@ NO_REASON = "replica scheduling failed"
 class Around(msgspec.Struct, frozen=True):
     """What the search looks at."""
 
-    spaces: Mapping[longhorn.NodeName, longhorn.NodeSpace]
+    spaces: Mapping[longhorn.NodeName, longhorn.NodeDisks]
     settings: longhorn.Settings
     backing_images: Mapping[str, longhorn.BackingImage]
 
 
 def around(
-    spaces: Iterable[longhorn.NodeSpace],
+    spaces: Iterable[longhorn.NodeDisks],
     settings: longhorn.Settings,
     image: longhorn.BackingImage | None = None,
 ) -> Around:
@@ -135,9 +135,9 @@ class Placement:
         source = shares_with(volume)
         return of_volume(source, self._cluster.replicas.objects.values()) if source else []
 
-    def _space(self, node: Object, settings: longhorn.Settings) -> longhorn.NodeSpace:
+    def _space(self, node: Object, settings: longhorn.Settings) -> longhorn.NodeDisks:
         engines = self._cluster.runners.engines(node["metadata"]["name"])
-        space = node_space(recorded(node, longhorn.Node), settings)
+        space = node_disks(recorded(node, longhorn.Node), settings)
         return msgspec.structs.replace(space, engines=engines)
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import msgspec
 
 import longhorn
-from longhorn import NodeSpace, node_space
+from longhorn import NodeDisks, node_disks
 from tests.actors.api import SHARDS, VOLUMES, Object
 from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster
@@ -60,12 +60,12 @@ class Sharding:
             shards[index] = await cluster.api.patch(SHARDS, key, change) or each
         return None
 
-    def _spaces(self) -> list[NodeSpace]:
+    def _spaces(self) -> list[NodeDisks]:
         cluster = self._cluster
         settings = cluster.known_settings()
         return [
             msgspec.structs.replace(
-                node_space(recorded(node, longhorn.Node), settings),
+                node_disks(recorded(node, longhorn.Node), settings),
                 engines=cluster.runners.engines(node["metadata"]["name"]),
             )
             for node in cluster.nodes.objects.values()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 import longhorn
-from longhorn import NodeSpace, has_room, mismatch, refusal_of, takes_replicas
+from longhorn import NodeDisks, has_room, mismatch, refusal_of, takes_replicas
 from tests.actors.api import Object
 from tests.actors.longhorn.accounts import Assigned
 from tests.actors.longhorn.objects import condition
@@ -92,7 +92,7 @@ def missing_shards(volume: Object, shards: Collection[Object]) -> list[Object]:
 def placed_shard(
     volume: Object,
     shards: Iterable[Object],
-    spaces: Iterable[NodeSpace],
+    spaces: Iterable[NodeDisks],
     settings: longhorn.Settings,
 ) -> Object:
     """Choose a disk for one more shard: what is to be written into it, {} if there is none.

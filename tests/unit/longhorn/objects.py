@@ -15,7 +15,7 @@ from longhorn import (
     Settings,
     Volume,
     find_candidates,
-    node_space,
+    node_disks,
 )
 from tests.actors.longhorn.placement import around
 from tests.builders import GIB, conditions, read
@@ -168,7 +168,7 @@ def search(
     settings = settings or Settings()
     spaces = [
         msgspec.structs.replace(
-            node_space(each, settings), engines=Engines(runs_v1=each.name not in not_starting)
+            node_disks(each, settings), engines=Engines(runs_v1=each.name not in not_starting)
         )
         for each in nodes
     ]

@@ -13,7 +13,7 @@ from longhorn import (
     Replica,
     Settings,
     find_candidates,
-    node_space,
+    node_disks,
 )
 from tests.actors.longhorn.placement import around
 from tests.builders import GIB, MIB, TIB, conditions
@@ -380,7 +380,7 @@ def test_a_replica_on_the_disk_of_the_same_uuid_elsewhere_keeps_this_one_used() 
 
 
 def test_an_unreadable_setting_leaves_no_candidate() -> None:
-    unreadable = around([node_space(node(), UNREADABLE)], UNREADABLE)
+    unreadable = around([node_disks(node(), UNREADABLE)], UNREADABLE)
 
     found = find_candidates(replica(), volume(), [], unreadable, NOW)
 
@@ -410,7 +410,7 @@ def test_the_replica_itself_is_passed_over() -> None:
     """One that is placed already finds its own disk again."""
     placed = replica("a1", name="vol-r-1")
 
-    one = around([node_space(node(), Settings())], Settings())
+    one = around([node_disks(node(), Settings())], Settings())
     found = find_candidates(placed, volume(), [placed], one, NOW)
 
     assert found.disks == (at("a1"),)

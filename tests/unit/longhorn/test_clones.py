@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from longhorn import Need, Reason, Replica, Settings, need_of, node_space, reusable
+from longhorn import Need, Reason, Replica, Settings, need_of, node_disks, reusable
 from tests.unit.longhorn.objects import disk, disks_for, failed, node, replica, search, volume
 
 CLONE = replace(volume(), linked_to="source")
 NODES = node("a", disk(), disk()), node("b", disk(), disk()), node("c", disk())
 DISKS = "a1", "a2", "b1", "b2", "c1"
-SPACES = [node_space(each, Settings()) for each in NODES]
+SPACES = [node_disks(each, Settings()) for each in NODES]
 
 sources_ = st.lists(
     st.tuples(

@@ -15,7 +15,7 @@ from longhorn import (
     Volume,
     is_potentially_reusable,
     needs_new_replica,
-    node_space,
+    node_disks,
     reusable,
 )
 from tests.builders import conditions
@@ -38,7 +38,7 @@ def reused(
 ) -> list[str]:
     settings = settings or Settings()
     spaces = [
-        msgspec.structs.replace(node_space(each, settings), engines=engines)
+        msgspec.structs.replace(node_disks(each, settings), engines=engines)
         for each in nodes or [node()]
     ]
     found = reusable(replicas, of or volume(), spaces, settings, **how)

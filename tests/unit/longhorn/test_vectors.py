@@ -20,7 +20,7 @@ from longhorn import (
     Candidates,
     Need,
     Node,
-    NodeSpace,
+    NodeDisks,
     Reason,
     Replica,
     Settings,
@@ -31,7 +31,7 @@ from longhorn import (
     has_tags,
     meets_topology,
     need_of,
-    node_space,
+    node_disks,
     read_settings,
     refusal_of,
 )
@@ -51,7 +51,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     need: Need
     settings: Settings
     others: tuple[Replica, ...]
-    spaces: tuple[NodeSpace, ...]
+    spaces: tuple[NodeDisks, ...]
     found: Candidates
 
     def reasons(self) -> dict[str, Reason | None]:
@@ -174,7 +174,7 @@ def decide(vector: Vector) -> Decision:
     volume = record(vector["volume"], Volume)
     image = record(vector["backingImage"], BackingImage) if "backingImage" in vector else None
     others = tuple(record(replica, Replica) for replica in vector["replicas"])
-    spaces = tuple(node_space(record(node, Node), settings) for node in vector["nodes"])
+    spaces = tuple(node_disks(record(node, Node), settings) for node in vector["nodes"])
     found = find_candidates(
         record(vector["scheduling"], Replica),
         volume,

@@ -77,7 +77,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
                     bins=(),
                     roomiest=(),
                     unused_bytes={},
-                    rooms=(),
+                    totals=(),
                 ),
                 [
                     each
@@ -90,7 +90,7 @@ def contents(view: ClusterView) -> dict[str, Any]:
                     for each in space.usable
                 ],
                 {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
-                {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.rooms},
+                {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.totals},
                 [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
             )
             for name, space in view.spaces.items()
