@@ -1,6 +1,5 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
-from extender.building import ViewBuilder
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.demand.injection import Found, Injection, judge_claims, judge_pod
 from extender.demand.requests import (
@@ -29,7 +28,6 @@ from extender.holds.making import size_bytes
 from extender.holds.outcome import Ended, Outcome
 from extender.holds.rebuild import are_unseen, rebuild
 from extender.holds.shown import rooms_taken
-from extender.known import key_of
 from extender.kubernetes import (
     Claim,
     ClaimKey,
@@ -49,6 +47,7 @@ from extender.kubernetes import (
     default_class,
     opt_out,
 )
+from extender.records import key_of
 from extender.scoring.scores import HIGHEST_SCORE, Balance, Score, Scores
 from extender.space import DiskRefusal, NodeSpace, why_unusable
 from extender.verdicts.answering import Answer, Basis
@@ -56,8 +55,8 @@ from extender.verdicts.rejections import ClusterChange, Rejection
 from extender.verdicts.shortages import REASONS
 from extender.verdicts.situation import Situation
 from extender.verdicts.suitability import node_rejection
-from extender.versioned import VersionedCache
-from extender.view import ChangeLog, ClusterView, Cursor
+from extender.view import ChangeLog, ClusterView, Cursor, VersionedCache
+from extender.view_builder import ViewBuilder
 from extender.waiting.lookout import Lookout
 from extender.waiting.looks import Look, looks
 from extender.waiting.node_sets import NodeSet, NodeSets

@@ -1,6 +1,9 @@
 """The decision for one pod, and what is worth remembering between two of them."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from msgspec import structs
 
 from extender.demand.requests import PodRequest, resolve
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
@@ -11,7 +14,6 @@ from extender.holds.making import has_room, hold_for, node_set
 from extender.holds.outcome import NO_CHANGE, Outcome
 from extender.holds.shown import is_shown, may_be_refused
 from extender.kubernetes import PodRef
-from extender.last_answer import LastAnswer
 from extender.scoring.balance import KnownScores, RememberedScores
 from extender.scoring.prioritizing import best_alone, prioritize
 from extender.scoring.scores import Balance, Scores
@@ -19,7 +21,7 @@ from extender.upcoming.book import Book
 from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
-from extender.view import ChangeLog, ClusterView
+from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName
 
@@ -30,6 +32,47 @@ _VOLUMES_IN_ONE_GO = 20_000
 to judge one takes less then."""
 _STEPS_IN_ONE_GO = 2_000
 """So much of what has changed is taken in without giving way."""
+
+
+class LastAnswer:
+    """The last answer, for as long as no more than its own hold has changed."""
+
+    def __init__(self) -> None:
+        self._answer: Answer | None = None
+        self._seen: Sequence[Cursor] = ()
+
+    def note(self, answer: Answer, ledger: Ledger) -> None:
+        """Note an answer and the holds."""
+        self._answer = answer
+        self._seen = [log.since(None)[1] for log in _logs(answer.view, ledger)]
+
+    def again(
+        self,
+        pod: PodRef,
+        candidates: Sequence[NodeName],
+        view: ClusterView,
+        ledger: Ledger,
+    ) -> Answer | None:
+        """Return the answer, if it is about this pod and accepted these nodes, and is true still.
+
+        Raises:
+            UnresolvableClaimError: A claim of the pod does not lead to a volume any more.
+        """
+        last = self._answer
+        if (
+            last is None
+            or last.view is not view
+            or last.situation is None
+            or not last.situation.is_valid
+            or last.accepted != candidates
+        ):
+            return None
+        logs = zip(_logs(view, ledger), self._seen, strict=True)
+        nodes, volumes, holds = [log.since(cursor)[0] for log, cursor in logs]
+        is_same = nodes == volumes == [] and holds is not None and {pod.uid}.issuperset(holds)
+        if not is_same or last.request.pod != pod or resolve(pod, view) != last.request:
+            return None
+        return structs.replace(last, candidates=candidates, rejected={})
 
 
 class Extender:
@@ -223,3 +266,7 @@ class Extender:
         if not has_room(hold, self.ledger):
             raise TooMuchHeldError
         return self.ledger.put(hold) if before is None else self.ledger.change(hold)
+
+
+def _logs(view: ClusterView, ledger: Ledger) -> Sequence[ChangeLog[Any]]:
+    return view.changes, view.volume_changes, ledger.changes

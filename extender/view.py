@@ -1,12 +1,12 @@
-"""The cluster at one moment, indexed by what a decision asks for."""
+"""The cluster at one moment, what has changed in it, and what is kept as long as that allows."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
 
-from extender.known import Index
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, StorageClass
+from extender.records import Index
 from extender.space import NodeSpace
 from longhorn import (
     BackingImage,
@@ -20,18 +20,15 @@ from longhorn import (
     VolumeName,
 )
 
-MOST_CHANGES = 10_000
-"""So many changes are kept at least, and twice as many at most. For who has not asked since an
-earlier one, everything counts as changed."""
-
+Key = TypeVar("Key", bound=Hashable)
+Kept = TypeVar("Kept")
 Name = TypeVar("Name", bound=str)
+
+MOST_CHANGES = 10_000
+"""So many changes are kept at least, and twice as many at most. A reader that is further behind is
+told that everything changed."""
 Running = tuple[Engines, bool]
 """What runs on a node, and whether Longhorn's manager is ready there."""
-
-
-def running_on(space: NodeSpace) -> Running:
-    """Say what runs on a node."""
-    return space.engines, space.node.ready.is_true
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -76,6 +73,40 @@ class ChangeLog(Generic[Name]):
         return self._names[cursor.position - self._first :], now
 
 
+class VersionedCache(Generic[Key, Kept]):
+    """Keeps something for each key, with how far a log of changes had come when it was up to date.
+
+    Between two questions with the same key, little has changed as a rule, and whoever asks takes
+    that in. What was asked for longest ago goes once there are more than *most*.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[Key, tuple[Kept, Cursor]] = {}
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter([*self._kept])
+
+    def get(
+        self, key: Key, log: ChangeLog[Name], new: Callable[[], Kept]
+    ) -> tuple[Kept, Sequence[Name]]:
+        """Return what is kept for *key*, and the objects that have changed since it was asked for.
+
+        The caller takes these in. If nothing is kept, or everything may have changed, *new* makes
+        it, and there are none.
+        """
+        found = self._kept.pop(key, None)
+        changed, now = log.since(None if found is None else found[1])
+        if found is None or changed is None:
+            kept, changed = new(), ()
+        else:
+            kept = found[0]
+        self._kept[key] = kept, now
+        if len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
+        return kept, changed
+
+
 class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """What decisions work on. Nobody changes it while a decision is made."""
 
@@ -112,3 +143,8 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """Volumes of which some replica could not be read, and why."""
     unreadable_nodes: Collection[NodeName] = frozenset()
     """Nodes that an unreadable object belongs to, so that what they have left is unknown."""
+
+
+def running_on(space: NodeSpace) -> Running:
+    """Say what runs on a node."""
+    return space.engines, space.node.ready.is_true

@@ -14,8 +14,8 @@ from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, chose
 from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
 from extender.holds.shown import is_asking, is_attaching, is_confirmed
 from extender.holds.sightings import sighting_of, without_stale
-from extender.known import Index
 from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
+from extender.records import Index
 from extender.view import ChangeLog, ClusterView, Cursor
 from longhorn import NodeName, VolumeName
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from extender.verdicts.rejections import Rejection
-from extender.versioned import VersionedCache
-from extender.view import ChangeLog
+from extender.view import ChangeLog, VersionedCache
 from longhorn import Need, NodeName
 
 _REMEMBERED_NEEDS = 32

@@ -20,7 +20,7 @@ from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from app.settings import Settings
 from cli.kube.view import build_view
-from extender.building import NODES_AT_ONCE
+from extender.view_builder import NODES_AT_ONCE
 from tests.builders import core_document, document, node_document, objects_of, read
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, WatchCut
 

@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from extender.building import ViewBuilder
 from extender.holds.deadlines import Timeouts
 from extender.holds.hold import End, Sighting, State
 from extender.holds.ledger import Ledger
 from extender.holds.outcome import Ended, Outcome
 from extender.holds.shown import charged
 from extender.view import ClusterView
+from extender.view_builder import ViewBuilder
 from longhorn import NodeName, Replica, VolumeName
 from tests.builders import hold, replica
 from tests.effort import examples

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from extender import ClusterView, Extender, ViewBuilder
-from extender.building import NODES_AT_ONCE, VOLUMES_AT_ONCE
+from extender.view_builder import NODES_AT_ONCE, VOLUMES_AT_ONCE
 from longhorn import Locality, NodeName, Settings, Unreadable
 from tests.builders import (
     GENEROUS,

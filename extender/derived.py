@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from extender.known import Index, Known, put
 from extender.kubernetes import CsiNode, EngineOptOut
+from extender.records import Index, Records, put
 from extender.space import KnownDisk, NodeSpace, There, node_space
 from extender.view import ClusterView, Running, running_on
 from longhorn import (
@@ -33,7 +33,7 @@ from longhorn import (
 )
 
 
-class Work:
+class DirtySet:
     """What must be worked out again, in the order in which that was found."""
 
     def __init__(self) -> None:
@@ -61,8 +61,8 @@ class Derived:
         due: Volumes of which Longhorn is about to place replicas, and which.
     """
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, records: Records) -> None:
+        self._records = records
         self.spaces: dict[NodeName, NodeSpace] = {}
         self.by_running = Index[Running, NodeSpace](lambda space: (running_on(space),))
         self.kinds: dict[DiskKind, int] = {}
@@ -74,8 +74,8 @@ class Derived:
         """The backing images of volumes, as far as they are known."""
         self._growth = Growth(expanded=self._expanded, images=self._images)
 
-    def work_out_node(
-        self, name: NodeName, disks: set[DiskId | None] | None, view: ClusterView, work: Work
+    def refresh_node(
+        self, name: NodeName, disks: set[DiskId | None] | None, view: ClusterView, dirty: DirtySet
     ) -> bool:
         """Work out what a node has left; return whether that is something else than before.
 
@@ -83,7 +83,7 @@ class Derived:
             disks: Those for which more has changed than the Node; None for all of them.
             view: Has the settings, and says whether enough is known of the node.
         """
-        node, before = self._known.all(Node).get(name), self.spaces.get(name)
+        node, before = self._records.all(Node).get(name), self.spaces.get(name)
         space = None
         if node is not None and name not in view.unreadable_nodes:
             known = _untouched(node, before, disks)
@@ -94,9 +94,9 @@ class Derived:
                     [
                         replica
                         for disk in dict.fromkeys((None, *changed))
-                        for replica in self._known.replicas_on.of((name, disk))
+                        for replica in self._records.replicas_on.of((name, disk))
                     ],
-                    {schedule.name: schedule for schedule in self._known.schedules_on.of(name)},
+                    {schedule.name: schedule for schedule in self._records.schedules_on.of(name)},
                     self._engines_on(name, view.settings),
                 ),
                 view.settings,
@@ -105,9 +105,9 @@ class Derived:
                 known,
             )
         for each in _differently_turned_away(before, space):
-            now = self._known.all(Replica).get(each.name, each)
-            work.add_volume(each.volume)
-            work.add_volume(now.volume)
+            now = self._records.all(Replica).get(each.name, each)
+            dirty.add_volume(each.volume)
+            dirty.add_volume(now.volume)
         if before is not None:
             self.by_running.remove(name, before)
         if space is not None:
@@ -116,43 +116,43 @@ class Derived:
 
     def _engines_on(self, name: NodeName, settings: Settings) -> Engines:
         """Say what runs on a node."""
-        known, managers = self._known, self._known.managers_on.of(name)
-        may_run, image = not known.knows(InstanceManager), settings.instance_manager_image
-        csi_node = known.all(CsiNode).get(name)
-        images = known.all(EngineImage).values() if known.knows(EngineImage) else ()
-        has_driver = (csi_node is not None and csi_node.has_longhorn) or not known.knows(CsiNode)
+        records, managers = self._records, self._records.managers_on.of(name)
+        may_run, image = not records.knows(InstanceManager), settings.instance_manager_image
+        csi_node = records.all(CsiNode).get(name)
+        images = records.all(EngineImage).values() if records.knows(EngineImage) else ()
+        has_driver = (csi_node is not None and csi_node.has_longhorn) or not records.knows(CsiNode)
         return _shared(
             Engines(
                 has_driver=has_driver,
                 runs_v1=may_run or runs(managers, image, is_v2=False),
                 runs_v2=may_run or runs(managers, "", is_v2=True),
-                allows_v2=name not in known.all(EngineOptOut),
+                allows_v2=name not in records.all(EngineOptOut),
                 images=images_on(name, images),
             )
         )
 
-    def work_out_volume(self, name: VolumeName, settings: Settings, work: Work) -> bool:
+    def refresh_volume(self, name: VolumeName, settings: Settings, dirty: DirtySet) -> bool:
         """Work out what becomes of a volume; return whether that is something else than before."""
-        volume, replicas = self._known.all(Volume).get(name), self._shown_replicas(name)
+        volume, replicas = self._records.all(Volume).get(name), self._shown_replicas(name)
         due, image = NOTHING_DUE, None
         if volume is not None and settings.unreadable is None:
-            due = due_replicas(volume, replicas, settings, paused=self._known.paused.keys())
+            due = due_replicas(volume, replicas, settings, paused=self._records.paused.keys())
         if volume is not None and not volume.deleting and volume.backing_image is not None:
-            image = self._known.all(BackingImage).get(volume.backing_image)
+            image = self._records.all(BackingImage).get(volume.backing_image)
         is_other = put(self.replicas, name, replicas or None)
         is_other |= put(self.due, name, None if due == NOTHING_DUE else due)
         expanded = expanded_bytes(volume, replicas) or None
         if put(self._expanded, name, expanded) | put(self._images, name, image):
             # As they are: one that its disk turned away is shown without a node.
-            for each in self._known.replicas_of.of(name):
+            for each in self._records.replicas_of.of(name):
                 if each.node is not None:
-                    work.add_node(each.node, each.disk)
+                    dirty.add_node(each.node, each.disk)
             return True
         return is_other
 
     def _shown_replicas(self, volume: VolumeName) -> tuple[Replica, ...]:
-        found = sorted(self._known.replicas_of.of(volume), key=_name_of)
-        if not self._known.all(DiskSchedule):  # nothing is turned away
+        found = sorted(self._records.replicas_of.of(volume), key=_name_of)
+        if not self._records.all(DiskSchedule):  # nothing is turned away
             return tuple(found)
         return tuple(self._shown(each) for each in found)
 

@@ -62,7 +62,7 @@ class Index(Generic[Key, Kept]):
                 del self._found[key]
 
 
-class Known:
+class Records:
     """All records.
 
     Attributes:
@@ -164,18 +164,18 @@ class Unread:
         nodes: Those that such an object belongs to, so that what they have left is unknown.
     """
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, records: Records) -> None:
+        self._records = records
         self.objects: dict[tuple[str, str], str] = {}
         self.replicas: dict[VolumeName, str] = {}
         self.nodes: set[NodeName] = set()
 
     def note(self, record: Unreadable) -> Iterator[NodeName]:
         """Note that *record* has come or gone; yield the nodes for which that is another state."""
-        found = self._known.all(Unreadable).get(key_of(record))
+        found = self._records.all(Unreadable).get(key_of(record))
         put(self.objects, key_of(record), None if found is None else found.why)
         if record.volume is not None:
-            last = max(self._known.broken_of.of(record.volume), key=key_of, default=None)
+            last = max(self._records.broken_of.of(record.volume), key=key_of, default=None)
             why = None if last is None else f"its Replica {last.name} cannot be read: {last.why}"
             put(self.replicas, record.volume, why)
         for node in record.nodes:
@@ -184,8 +184,8 @@ class Unread:
     def note_node(self, node: NodeName) -> Iterator[NodeName]:
         """Note that *node* has come or gone; yield it if it is in another state than before."""
         is_unreadable = any(
-            each.kind != "Node" or node not in self._known.all(Node)  # read in another version
-            for each in self._known.broken_on.of(node)
+            each.kind != "Node" or node not in self._records.all(Node)  # read in another version
+            for each in self._records.broken_on.of(node)
         )
         if is_unreadable != (node in self.nodes):
             self.nodes ^= {node}

@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
-from extender.deriving import Derived, Work
-from extender.known import Known, Record, Unread, is_record, put
+from extender.derived import Derived, DirtySet
 from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
+from extender.records import Record, Records, Unread, is_record, put
 from extender.view import ChangeLog, ClusterView
 from longhorn import (
     SCHEDULER_SETTINGS,
@@ -52,15 +52,15 @@ class ViewBuilder:
     """Keeps a `ClusterView` that equals one built from the same records."""
 
     def __init__(self) -> None:
-        self._known = Known()
-        self._derived = Derived(self._known)
+        self._records = Records()
+        self._derived = Derived(self._records)
         self._setting_values: dict[str, str] = {}
-        self._unread = Unread(self._known)
+        self._unread = Unread(self._records)
         self._changes = ChangeLog[NodeName]()
         self._volume_changes = ChangeLog[VolumeName]()
         self._kinds: set[type] = set()
         """Those whose objects tell what runs on nodes."""
-        self._at_once, self._in_pieces = Work(), Work()
+        self._at_once, self._in_pieces = DirtySet(), DirtySet()
         self._is_outdated = True
         """Whether the view needs more than its mappings brought up to date."""
         self.view = self._new_view(Settings(unreadable=""))
@@ -73,7 +73,7 @@ class ViewBuilder:
 
     def of(self, type_: type[Kept]) -> dict[Any, Kept]:
         """Return all records of a type, by `key_of`; it is the same mapping each time."""
-        return self._known.all(type_)
+        return self._records.all(type_)
 
     def apply(self, old: object, new: object) -> None:
         """Apply the change of an object: new without an *old* record, gone without a *new* one.
@@ -81,10 +81,10 @@ class ViewBuilder:
         Records that no decision rests on are passed over.
         """
         if is_record(old):
-            self._known.remove(old)
+            self._records.remove(old)
             self._note(old)
         if is_record(new):
-            self._known.add(new)
+            self._records.add(new)
             self._note(new)
         if isinstance(old, _TELLING) or isinstance(new, _TELLING):
             self._note_kinds()  # only now: of one that changes, the old record is gone for a moment
@@ -130,19 +130,19 @@ class ViewBuilder:
             self._in_pieces.volumes.update(volumes)
             for node in sorted({*self._at_once.nodes, *self.of(Node)}):
                 self._in_pieces.add_node(node)
-            self._at_once = Work()
+            self._at_once = DirtySet()
 
-    def _settle_node(self, name: NodeName, work: Work) -> None:
+    def _settle_node(self, name: NodeName, dirty: DirtySet) -> None:
         disks = self._at_once.nodes.pop(name, set())
         is_all = self._in_pieces.nodes.pop(name, None) is not None
-        if self._derived.work_out_node(name, None if is_all else disks, self.view, work):
+        if self._derived.refresh_node(name, None if is_all else disks, self.view, dirty):
             self._changes.add(name)
 
-    def _settle_volume(self, name: VolumeName, work: Work) -> None:
+    def _settle_volume(self, name: VolumeName, dirty: DirtySet) -> None:
         self._at_once.volumes.pop(name, None)
         self._in_pieces.volumes.pop(name, None)
-        is_other = self._derived.work_out_volume(name, self.view.settings, work)
-        if is_other or work is self._at_once:  # then its record may be another one
+        is_other = self._derived.refresh_volume(name, self.view.settings, dirty)
+        if is_other or dirty is self._at_once:  # then its record may be another one
             self._volume_changes.add(name)
 
     def _new_view(self, settings: Settings) -> ClusterView:
@@ -155,13 +155,13 @@ class ViewBuilder:
             by_running=self._derived.by_running,
             replicas=self._derived.replicas,
             due=self._derived.due,
-            paused=self._known.paused.keys(),
+            paused=self._records.paused.keys(),
             spaces=self._derived.spaces,
             disk_kinds=self._derived.kinds,
             settings=settings,
             setting_values=self._setting_values,
-            node_tags=self._known.with_node_tag.keys(),
-            disk_tags=self._known.with_disk_tag.keys(),
+            node_tags=self._records.with_node_tag.keys(),
+            disk_tags=self._records.with_disk_tag.keys(),
             changes=self._changes,
             volume_changes=self._volume_changes,
             unreadable=self._unread.objects,
@@ -194,7 +194,7 @@ class ViewBuilder:
                 self._at_once.add_node(record.name)
                 self._note_readability(*self._unread.note_node(record.name))
             case BackingImage():
-                self._note_volumes(self._known.volumes_from.of(record.name))
+                self._note_volumes(self._records.volumes_from.of(record.name))
             case Setting():
                 self._note_setting(record.name)
             case Unreadable():
@@ -223,7 +223,7 @@ class ViewBuilder:
 
     def _note_replica(self, replica: Replica) -> None:
         self._at_once.add_volume(replica.volume)
-        self._note_volumes(self._known.clones_of.of(replica.volume))
+        self._note_volumes(self._records.clones_of.of(replica.volume))
         node = replica.node or replica.hard_node_affinity
         if node is not None:
             self._at_once.add_node(node, replica.disk)
@@ -231,7 +231,7 @@ class ViewBuilder:
     def _note_kinds(self) -> None:
         """Note whether the objects of a kind tell of nodes, and did not before, or the reverse."""
         for kind in (CsiNode, EngineImage, InstanceManager):
-            if self._known.knows(kind) != (kind in self._kinds):
+            if self._records.knows(kind) != (kind in self._kinds):
                 self._kinds ^= {kind}
                 self._note_nodes(self.of(Node))
 
@@ -244,9 +244,9 @@ class ViewBuilder:
 
     def _note_nodes(self, names: Collection[NodeName]) -> None:
         """Note that something else runs on nodes, on all of them or on few."""
-        work = self._at_once if len(names) <= NODES_AT_ONCE else self._in_pieces
+        dirty = self._at_once if len(names) <= NODES_AT_ONCE else self._in_pieces
         for name in sorted(names):
-            work.add_node(name)
+            dirty.add_node(name)
 
     def _note_readability(self, *nodes: NodeName) -> None:
         """Note that nodes can be read now and could not, or the reverse."""
