@@ -22,12 +22,10 @@ from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import ATTACHING_SECONDS, Timeouts
-from extender.holds.hold import Asked, End, Hold, Mode, Sighting, State
+from extender.holds.evidence import count_lost_rooms
+from extender.holds.hold import Asked, End, Ended, Hold, Mode, Outcome, Sighting, State
 from extender.holds.ledger import Ledger
-from extender.holds.making import size_bytes
-from extender.holds.outcome import Ended, Outcome
-from extender.holds.rebuild import are_unseen, rebuild
-from extender.holds.shown import rooms_taken
+from extender.holds.new_hold import are_unseen, rebuild, size_bytes
 from extender.kubernetes import (
     Claim,
     ClaimKey,
@@ -75,9 +73,9 @@ __all__ = [
     "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
     "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError",
     "UnseenObjectError", "VersionedCache", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants",
-    "are_unseen", "charges", "class_name", "class_of", "default_class", "estimate_volume",
-    "expected",
+    "are_unseen", "charges", "class_name", "class_of", "count_lost_rooms", "default_class",
+    "estimate_volume", "expected",
     "future_backing_image", "judge_claims", "judge_pod", "key_of", "local_disks", "looks",
-    "needed_class", "node_rejection", "opt_out", "rebuild", "resolve", "rooms_taken", "shortfalls",
+    "needed_class", "node_rejection", "opt_out", "rebuild", "resolve", "shortfalls",
     "size_bytes", "source_replicas", "spreads", "wants_of", "why_unusable",
 ]  # fmt: skip

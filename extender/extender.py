@@ -8,11 +8,10 @@ from msgspec import structs
 from extender.demand.requests import PodRequest, resolve
 from extender.errors import TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import Asked, End, Mode, widened
+from extender.holds.evidence import is_shown, may_be_refused
+from extender.holds.hold import NO_CHANGE, Asked, End, Mode, Outcome, widened
 from extender.holds.ledger import Ledger
-from extender.holds.making import has_room, hold_for, node_set
-from extender.holds.outcome import NO_CHANGE, Outcome
-from extender.holds.shown import is_shown, may_be_refused
+from extender.holds.new_hold import fits_memory_budget, hold_for, node_set
 from extender.kubernetes import PodRef
 from extender.scoring.balance import KnownScores, RememberedScores
 from extender.scoring.prioritizing import best_alone, prioritize
@@ -263,7 +262,7 @@ class Extender:
         before = self.ledger.get(pod.uid) if keeps_earlier else None
         if before is not None:
             hold = widened(before, hold)
-        if not has_room(hold, self.ledger):
+        if not fits_memory_budget(hold, self.ledger):
             raise TooMuchHeldError
         return self.ledger.put(hold) if before is None else self.ledger.change(hold)
 

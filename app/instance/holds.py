@@ -39,7 +39,7 @@ from extender import (
     Timeouts,
     TooMuchHeldError,
     WaitingPods,
-    rooms_taken,
+    count_lost_rooms,
     size_bytes,
 )
 from longhorn import DiskSchedule, NodeName, Replica, Setting, Volume
@@ -274,7 +274,7 @@ class Holds:
                 self._vouching.forget(hold.pod)
             self._metrics.count_end(ended)
             if ended.why is End.CONFIRMED:
-                taken = rooms_taken(hold, self._cluster.view.replicas)
+                taken = count_lost_rooms(hold, self._cluster.view.replicas)
                 self._metrics.local_rooms_taken_total.inc(taken)
             log.info(
                 "hold.ended",

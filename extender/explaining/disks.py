@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from extender.holds.evidence import volumes_still_held
 from extender.holds.hold import State
 from extender.holds.ledger import Ledger
-from extender.holds.shown import charged
 from extender.kubernetes import PodRef
 from extender.verdicts.answering import Answer, Basis
 from extender.verdicts.judging import judge
@@ -77,7 +77,8 @@ def charges(ledger: Ledger, node: NodeName, view: ClusterView, *, but: str = "")
             pod=hold.pod,
             state=hold.state,
             bytes={
-                volume.name: volume.need.size_bytes for volume in charged(hold, node, view.replicas)
+                volume.name: volume.need.size_bytes
+                for volume in volumes_still_held(hold, node, view.replicas)
             },
         )
         for hold in ledger.on_node(node, but=but)

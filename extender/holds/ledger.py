@@ -10,10 +10,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts, still_asked
-from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, chosen_of, volumes_of
-from extender.holds.outcome import NO_CHANGE, Advanced, Ended, Outcome, together
-from extender.holds.shown import is_asking, is_attaching, is_confirmed
-from extender.holds.sightings import sighting_of, without_stale
+from extender.holds.evidence import (
+    is_asking,
+    is_attaching,
+    is_confirmed,
+    sighting_of,
+    without_stale,
+)
+from extender.holds.hold import (
+    NO_CHANGE,
+    Advanced,
+    End,
+    Ended,
+    Hold,
+    Mode,
+    Outcome,
+    Sighting,
+    State,
+    advance,
+    chosen_of,
+    merge_outcomes,
+    volumes_of,
+)
 from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
 from extender.records import Index
 from extender.view import ChangeLog, ClusterView, Cursor
@@ -133,7 +151,7 @@ class Ledger:
     def drop_all(self, why: End, now: float) -> Outcome:
         """End all holds; from now on the ledger is not complete."""
         self.is_complete = False
-        return together(self.drop(uid, why, now) for uid in [*self._holds])
+        return merge_outcomes(self.drop(uid, why, now) for uid in [*self._holds])
 
     def see_pod(
         self,
@@ -166,7 +184,7 @@ class Ledger:
     ) -> Outcome:
         """Note that the claims named by *keys* may have changed; *claims* are all of them now."""
         uids = {hold.pod.uid for key in keys for hold in self._by_claim.of(key)}
-        return together(self._look(uid, claims, now) for uid in sorted(uids))
+        return merge_outcomes(self._look(uid, claims, now) for uid in sorted(uids))
 
     def see(self, uid: str, sighting: Sighting, now: float) -> Outcome:
         """Note what is seen of a pod and its claims taken together."""
@@ -191,7 +209,7 @@ class Ledger:
             del over[hold.pod.uid]
             self._amend(hold)
         ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
-        return together(self.drop(uid, why, now) for uid, why in ends.items())
+        return merge_outcomes(self.drop(uid, why, now) for uid, why in ends.items())
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
         """Return when the time of the next hold is over, None if there are no holds."""

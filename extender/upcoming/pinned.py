@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from extender.demand.items import demand_of, item_of, suits
+from extender.holds.evidence import volumes_still_held
 from extender.holds.hold import Hold, State
 from extender.holds.ledger import Ledger
-from extender.holds.shown import charged
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.upcoming.volumes import need_in, need_now
@@ -151,7 +151,7 @@ def _kept_open(
         volume.name
         for hold in open_.holds
         if name in hold.nodes
-        for volume in charged(hold, name, view.replicas)
+        for volume in volumes_still_held(hold, name, view.replicas)
     }
     return [e for e in open_.held if (v := e.volume.name) in here and v not in sure]
 
@@ -169,7 +169,7 @@ def _needs(
     return {
         volume.name: need_now(volume, view)
         for hold in holds
-        for volume in charged(hold, name, view.replicas)
+        for volume in volumes_still_held(hold, name, view.replicas)
         if volume.name not in own
     }
 

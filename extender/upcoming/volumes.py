@@ -7,8 +7,8 @@ from msgspec import structs
 from extender.demand.items import item_of
 from extender.demand.requests import WantedVolume, sharing_replicas, source_replicas
 from extender.demand.topology import at
+from extender.holds.evidence import volumes_still_held
 from extender.holds.hold import Hold, State
-from extender.holds.shown import charged
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.view import ClusterView
 from longhorn import (
@@ -144,7 +144,7 @@ def _keeps_local(hold: Hold, wanted: WantedVolume, view: ClusterView) -> bool:
     return not _is_displaced(hold, wanted, view) and any(
         each.name == wanted.name
         for node in hold.nodes
-        for each in charged(hold, node, view.replicas)
+        for each in volumes_still_held(hold, node, view.replicas)
     )
 
 

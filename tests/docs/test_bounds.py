@@ -7,7 +7,7 @@ from app.process.connections import MOST_UNSENT_BYTES
 from app.serving.arguments import MOST_NODES
 from app.serving.body import SMALL_BYTES
 from app.serving.exchange import UNKNOWN_NODE_BYTES
-from extender.holds import making
+from extender.holds import new_hold
 from extender.waiting import pods
 from tests.docs.pages import DOCS, tables
 
@@ -27,7 +27,7 @@ def test_the_bounds_of_what_is_remembered_are_those_of_the_program() -> None:
     bounds = {row[0].partition(",")[0]: row[1] for row in rows}
 
     assert bounds["Pods that wait"] == mib(pods.MOST_BYTES)
-    assert bounds["Open holds"].startswith(f"{mib(making.MOST_BYTES)};")
+    assert bounds["Open holds"].startswith(f"{mib(new_hold.MOST_BYTES)};")
     assert bounds["Scores"] == mib(scores.MOST_BYTES)
     assert bounds["Pods that are looked up after their answer"] == (
         f"{MOST_UNFOUND:,}; at most {MOST_CREDIT} for each client"

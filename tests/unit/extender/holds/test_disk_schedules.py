@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from extender import Asked, ClusterView, End, Extender, Ledger, Timeouts
 from extender.demand.requests import resolve_for_scheduled
+from extender.holds.evidence import is_confirmed, volumes_still_held
 from extender.holds.hold import Hold, Sighting, State
-from extender.holds.making import hold_for
-from extender.holds.shown import charged, is_confirmed
+from extender.holds.new_hold import hold_for
 from longhorn import DiskSchedule, Due, Locality, Node, NodeName, Replica, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -92,7 +92,7 @@ def on_disk(view: ClusterView) -> int:
 
 def held(hold: Hold, view: ClusterView) -> int:
     """Return what a hold counts on node-1."""
-    return SIZE * len([*charged(hold, HERE, view.replicas)])
+    return SIZE * len([*volumes_still_held(hold, HERE, view.replicas)])
 
 
 def test_e10_a_replica_that_is_placed_takes_the_place_of_its_hold() -> None:

@@ -9,8 +9,8 @@ from itertools import product
 import msgspec
 import pytest
 
+from extender.holds.evidence import is_confirmed, volumes_still_held
 from extender.holds.hold import End, Hold, Sighting, Signal, State, advance
-from extender.holds.shown import charged, is_confirmed
 from longhorn import Locality, NodeName, Replica, ReplicaName, VolumeName
 from tests.builders import hold, pending, pod, replica, view_of, volume, wanted
 
@@ -46,7 +46,7 @@ def by_volume(replicas: Iterable[Replica]) -> dict[VolumeName, list[Replica]]:
 
 def charges(of: Hold, *replicas: Replica, node: NodeName = HERE) -> list[str]:
     """Return the names of the volumes for which a hold takes room on *node*."""
-    return [str(each.name) for each in charged(of, node, by_volume(replicas))]
+    return [str(each.name) for each in volumes_still_held(of, node, by_volume(replicas))]
 
 
 def confirms(of: Hold, *replicas: Replica) -> bool:

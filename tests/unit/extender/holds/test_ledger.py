@@ -15,9 +15,19 @@ from extender.holds.deadlines import (
     Timeouts,
     deadline,
 )
-from extender.holds.hold import End, Hold, Mode, Sighting, State, advance, widened
+from extender.holds.hold import (
+    Advanced,
+    End,
+    Ended,
+    Hold,
+    Mode,
+    Outcome,
+    Sighting,
+    State,
+    advance,
+    widened,
+)
 from extender.holds.ledger import Ledger
-from extender.holds.outcome import Advanced, Ended, Outcome
 from extender.kubernetes import Claim, ClaimKey, PodStatus
 from extender.view import ClusterView
 from longhorn import NodeName

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.holds.deadlines import Timeouts
-from extender.holds.hold import End, Sighting, State
+from extender.holds.evidence import volumes_still_held
+from extender.holds.hold import End, Ended, Outcome, Sighting, State
 from extender.holds.ledger import Ledger
-from extender.holds.outcome import Ended, Outcome
-from extender.holds.shown import charged
 from extender.view import ClusterView
 from extender.view_builder import ViewBuilder
 from longhorn import NodeName, Replica, VolumeName
@@ -355,7 +354,10 @@ class LedgerMachine(RuleBasedStateMachine):
             )
             for but in ["", *PODS]:
                 assert [each for each in expected if each[0] != but] == sorted(
-                    (each.pod.name, [v.name for v in charged(each, NodeName(node), replicas)])
+                    (
+                        each.pod.name,
+                        [v.name for v in volumes_still_held(each, NodeName(node), replicas)],
+                    )
                     for each in self.ledger.on_node(NodeName(node), but=f"uid-{but}")
                 )
 

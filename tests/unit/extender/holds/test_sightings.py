@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from extender import Claim, ClaimKey, Hold, Mode, PodStatus
+from extender.holds.evidence import sighting_of
 from extender.holds.hold import Sighting
-from extender.holds.sightings import sighting_of
 from longhorn import NodeName
 from tests.builders import claim, hold, pod
 

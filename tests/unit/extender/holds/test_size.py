@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from extender import Asked, Extender, Hold, Ledger, PodRef, Timeouts, TooMuchHeldError
-from extender.holds.making import MOST_BYTES, has_room, node_set, size_bytes
+from extender.holds.new_hold import MOST_BYTES, fits_memory_budget, node_set, size_bytes
 from longhorn import NodeName
 from tests.builders import (
     GENEROUS,
@@ -33,7 +33,7 @@ def made(client: str, number: int, nodes: Sequence[NodeName]) -> Hold:
 def fill(ledger: Ledger, client: str) -> int:
     """Make as many holds as one client may have, each on other nodes; return how many."""
     number = 0
-    while has_room(new := made(client, number, NODES[number:]), ledger):
+    while fits_memory_budget(new := made(client, number, NODES[number:]), ledger):
         ledger.put(new)
         number += 1
     return number
@@ -47,8 +47,8 @@ def test_a_client_may_have_so_much_that_as_much_is_left() -> None:
     assert 120 <= first <= 130
     assert 2 * second == pytest.approx(first, abs=2)
     assert size_bytes(ledger) < MOST_BYTES
-    assert not has_room(made("first", first, NODES), ledger)
-    assert has_room(made("third", 0, NODES), ledger)
+    assert not fits_memory_budget(made("first", first, NODES), ledger)
+    assert fits_memory_budget(made("third", 0, NODES), ledger)
 
 
 def test_holds_on_the_same_nodes_share_them() -> None:
@@ -83,7 +83,7 @@ def test_beyond_its_share_a_client_gets_no_hold_and_nothing_has_changed() -> Non
     before = [*extender.ledger]
 
     for name, client in (("real", "other"), ("new", "client")):
-        while has_room(made("client", len(before), NODES[:9]), extender.ledger):
+        while fits_memory_budget(made("client", len(before), NODES[:9]), extender.ledger):
             extender.ledger.put(made("client", len(before), NODES[: len(before)]))
             before = [*extender.ledger]
         with pytest.raises(TooMuchHeldError):

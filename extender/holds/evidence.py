@@ -1,16 +1,26 @@
-"""What of a hold Longhorn's objects show, and what of it takes room besides."""
+"""What the cluster shows of a hold: how far its pod has come, and what Longhorn counts by itself.
+
+Sources: kubernetes pkg/scheduler/schedule_one.go (nominatedNodeName, set before binding since
+1.35), pkg/scheduler/framework/plugins/volumebinding (selected-node, on one claim after another).
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from msgspec import structs
 
 from extender.demand.requests import WantedVolume
-from extender.holds.hold import Hold, State
+from extender.holds.hold import Hold, Mode, Sighting, State
+from extender.kubernetes import Claim, ClaimKey, PodStatus
 from extender.view import ClusterView
 from longhorn import NOTHING_DUE, NodeName, Replica, Volume, VolumeName, due_replicas, is_usable
 
 ReplicasByVolume = Mapping[VolumeName, Sequence[Replica]]
 
 
-def charged(hold: Hold, node: NodeName, replicas: ReplicasByVolume) -> Iterator[WantedVolume]:
+def volumes_still_held(
+    hold: Hold, node: NodeName, replicas: ReplicasByVolume
+) -> Iterator[WantedVolume]:
     """Yield the volumes for which a hold still takes room on *node*.
 
     Left out are the volumes that Longhorn has placed, and those with a replica that Longhorn must
@@ -64,7 +74,7 @@ def is_asking(hold: Hold, view: ClusterView) -> bool:
     )
 
 
-def rooms_taken(hold: Hold, replicas: ReplicasByVolume) -> int:
+def count_lost_rooms(hold: Hold, replicas: ReplicasByVolume) -> int:
     """Count the volumes of a chosen hold that were placed, but not where room was held for them."""
     return sum(
         (volume.name, hold.node) not in hold.existing
@@ -94,11 +104,6 @@ def is_shown(wanted: WantedVolume, view: ClusterView, nodes: Collection[NodeName
     return coming == view.due.get(wanted.name, NOTHING_DUE)
 
 
-def _is_leaving(volume: Volume, nodes: Collection[NodeName]) -> bool:
-    """Whether a volume may have to be detached before it is attached to one of *nodes*."""
-    return not volume.shared and volume.node is not None and any(n != volume.node for n in nodes)
-
-
 def may_be_refused(wanted: WantedVolume, view: ClusterView) -> bool:
     """Whether some replica of a volume is placed, and may have to be placed again."""
     return any(is_tentative(each, view) for each in view.replicas.get(wanted.name, ()))
@@ -114,6 +119,60 @@ def is_tentative(replica: Replica, view: ClusterView) -> bool:
         return False
     space = view.spaces.get(replica.node)
     return space is not None and any(replica.name in each.undecided for each in space.disks)
+
+
+def sighting_of(
+    hold: Hold, seen: PodStatus | None, claims: Mapping[ClaimKey, Claim], mode: Mode
+) -> Sighting:
+    """Say what has become of a hold's pod since the answer.
+
+    Args:
+        hold: The hold, with the pod as it was at the answer.
+        seen: The pod as last heard of; None if it does not exist. A status older than
+            kube-scheduler's own copy says nothing.
+        claims: All claims now. A bound claim keeps its selected-node for ever, so only the claims
+            count that were not bound at the answer.
+        mode: In mode `node` nothing counts but that the pod is bound or gone. For a hold that is
+            contested its claims do, too.
+    """
+    if seen is None:
+        return Sighting(exists=False)
+    asked = hold.asked
+    if 0 < seen.version < asked.version:
+        seen = asked
+    if mode is Mode.NODE:
+        return Sighting(exists=not seen.ended, node=seen.node)
+    selected = _selected(hold, claims)
+    if hold.is_contested:
+        return Sighting(exists=not seen.ended, node=seen.node, selected=selected)
+    nominated = None if seen.nominated == asked.nominated else seen.nominated
+    refused = seen.refusal is not None and seen.refusal != asked.refusal
+    if refused and nominated is None and not _is_provisioning(hold, claims):
+        selected = None  # what could be provisioned was, and then the attempt was given up
+    return Sighting(
+        exists=not seen.ended,
+        node=seen.node,
+        selected=selected,
+        nominated=nominated,
+        refused=refused,
+    )
+
+
+def without_stale(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> Hold:
+    """Return the hold without the old selected-nodes that its claims no longer have.
+
+    If a claim gets the same node again later, that is a new choice and counts.
+    """
+    unbound = frozenset(
+        (key, stale if key in claims and claims[key].selected_node == stale else None)
+        for key, stale in hold.unbound
+    )
+    return hold if unbound == hold.unbound else structs.replace(hold, unbound=unbound)
+
+
+def _is_leaving(volume: Volume, nodes: Collection[NodeName]) -> bool:
+    """Whether a volume may have to be detached before it is attached to one of *nodes*."""
+    return not volume.shared and volume.node is not None and any(n != volume.node for n in nodes)
 
 
 def _is_counted_by_longhorn(
@@ -143,3 +202,17 @@ def _is_newer(replica: Replica, hold: Hold) -> bool:
     """Whether Longhorn put a replica where it is since the answer."""
     is_known = replica.name in hold.placed_before
     return not is_known and (replica.name, replica.node, replica.disk) not in hold.asking_before
+
+
+def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName | None:
+    for key, stale in sorted(hold.unbound, key=itemgetter(0)):
+        claim = claims.get(key)
+        if claim is not None and claim.selected_node not in (None, stale):
+            return claim.selected_node
+    return None
+
+
+def _is_provisioning(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> bool:
+    """Whether a claim is yet to be bound that has a node: where that failed, it has none."""
+    found = (claims[key] for key, _ in hold.unbound if key in claims)
+    return any(claim.selected_node and not claim.persistent_volume for claim in found)
