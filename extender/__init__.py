@@ -1,7 +1,7 @@
 """The decision: which candidate nodes can hold the volumes a pod needs on its node."""
 
 from extender.demand.estimates import estimate_volume, future_backing_image
-from extender.demand.injection import Found, Injection, judge_claims, judge_pod
+from extender.demand.injection import Injection, InjectionOutcome, judge_claims, judge_pod
 from extender.demand.requests import (
     LONGHORN_DRIVERS,
     LONGHORN_PROVISIONERS,
@@ -17,8 +17,17 @@ from extender.errors import (
     UnresolvableClaimError,
     UnseenObjectError,
 )
-from extender.explaining.disks import Charge, Expected, LocalDisks, charges, expected, local_disks
-from extender.explaining.shortfalls import Headroom, Shortfall, shortfalls
+from extender.explaining.disks import (
+    Charge,
+    Expected,
+    Headroom,
+    LocalDisks,
+    Shortfall,
+    charges,
+    expected,
+    local_disks,
+    shortfalls,
+)
 from extender.explaining.spreads import Hindrance, Spread, spreads
 from extender.extender import NODES_IN_ONE_GO, Extender
 from extender.holds.deadlines import ATTACHING_SECONDS, Timeouts
@@ -65,17 +74,17 @@ from extender.work import StepLimits
 __all__ = [
     "ATTACHING_SECONDS", "HIGHEST_SCORE", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "NOBODY",
     "NODES_IN_ONE_GO", "REASONS", "Answer", "Asked", "Balance", "Basis", "ChangeLog", "Charge",
-    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterChange", "ClusterView", "CsiNode",
-    "Cursor", "DiskRefusal", "End", "Ended", "EngineOptOut", "Expected", "Extender", "Found",
-    "GroupKey", "Headroom", "Hindrance", "Hold", "Injection", "Ledger", "LocalDisks", "Look",
-    "Lookout", "Mode", "NewPod", "NodeSet", "NodeSets", "NodeSpace", "NodeTerm", "Outcome",
-    "PersistentVolume", "PodRef", "PodRequest", "PodStatus", "Reasons", "Rejection", "Requirement",
-    "Score", "Scores", "Shortfall", "Sighting", "Situation", "Spread", "State",
-    "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError", "UnresolvableClaimError",
-    "UnseenObjectError", "VersionedCache", "ViewBuilder", "WaitingPod", "WaitingPods", "Wants",
-    "are_unseen", "charges", "class_name", "class_of", "count_lost_rooms", "default_class",
-    "estimate_volume", "expected",
-    "future_backing_image", "judge_claims", "judge_pod", "key_of", "local_disks", "looks",
-    "needed_class", "node_rejection", "opt_out", "rebuild", "resolve", "shortfalls",
-    "size_bytes", "source_replicas", "spreads", "wants_of", "why_unusable",
+    "Claim", "ClaimKey", "ClaimProblem", "ClaimTemplate", "ClusterChange", "ClusterView",
+    "CsiNode", "Cursor", "DiskRefusal", "End", "Ended", "EngineOptOut", "Expected", "Extender",
+    "GroupKey", "Headroom", "Hindrance", "Hold", "Injection", "InjectionOutcome", "Ledger",
+    "LocalDisks", "Look", "Lookout", "Mode", "NewPod", "NodeSet", "NodeSets", "NodeSpace",
+    "NodeTerm", "Outcome", "PersistentVolume", "PodRef", "PodRequest", "PodStatus", "Reasons",
+    "Rejection", "Requirement", "Score", "Scores", "Shortfall", "Sighting", "Situation",
+    "Spread", "State", "StepLimits", "StorageClass", "Timeouts", "TooMuchHeldError",
+    "UnresolvableClaimError", "UnseenObjectError", "VersionedCache", "ViewBuilder",
+    "WaitingPod", "WaitingPods", "Wants", "are_unseen", "charges", "class_name", "class_of",
+    "count_lost_rooms", "default_class", "estimate_volume", "expected", "future_backing_image",
+    "judge_claims", "judge_pod", "key_of", "local_disks", "looks", "needed_class",
+    "node_rejection", "opt_out", "rebuild", "resolve", "shortfalls", "size_bytes",
+    "source_replicas", "spreads", "wants_of", "why_unusable",
 ]  # fmt: skip

@@ -13,9 +13,14 @@ from extender.holds.hold import NO_CHANGE, Asked, End, Mode, Outcome, widened
 from extender.holds.ledger import Ledger
 from extender.holds.new_hold import fits_memory_budget, hold_for, node_set
 from extender.kubernetes import PodRef
-from extender.scoring.balance import KnownScores, RememberedScores
-from extender.scoring.prioritizing import best_alone, prioritize
-from extender.scoring.scores import Balance, Scores
+from extender.scoring.scores import (
+    Balance,
+    KnownScores,
+    RememberedScores,
+    Scores,
+    best_alone,
+    prioritize,
+)
 from extender.upcoming.book import Book
 from extender.verdicts.answering import Answer, Basis, decide
 from extender.verdicts.remembered import RememberedVerdicts, Verdicts

@@ -7,7 +7,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from app.metrics import NAMESPACE, ProcessMetrics
-from extender import REASONS, Answer, Basis, End, Ended, Found, Hold, State
+from extender import REASONS, Answer, Basis, End, Ended, Hold, InjectionOutcome, State
 from longhorn import OwnExtender
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
@@ -27,7 +27,7 @@ DATA = ("local", "remote")
 REMEMBERED = ("open_holds", "waiting_pods", "scores")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
-MUTATE_OUTCOMES = (*Found, "other_object", "unavailable", "bad_request")
+MUTATE_OUTCOMES = (*InjectionOutcome, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
 
 

@@ -81,11 +81,11 @@ class Mutating:
         return Response(encode_answer(review, (), warning), media_type=JSON)
 
     def _note(self, review: Review, injection: Injection, call: Call) -> None:
-        self._metrics.count_mutation(injection.found)
+        self._metrics.count_mutation(injection.outcome)
         log.info(
             "mutate.answered",
             pod=_logged(review),
-            outcome=injection.found,
+            outcome=injection.outcome,
             duration_seconds=round(perf_counter() - call.started, 6),
         )
 

@@ -11,7 +11,7 @@ import msgspec
 
 from extender import ClusterView, NodeSpace, Rejection, node_rejection, source_replicas
 from extender.demand.items import demand_of
-from extender.explaining.shortfalls import Shortfall, Trials, least_growth
+from extender.explaining.disks import Shortfall, Trials, least_growth
 from extender.upcoming.volumes import need_in
 from extender.verdicts.rejections import (
     ClusterChange,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from extender.demand.parameters import (
     DISK_TYPES,
-    Said,
+    ClassParameters,
     bad_parameter,
     check_tags,
     is_migratable,
@@ -53,34 +53,34 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     if claim.requested_bytes < 0:
         why, kind = ClaimProblem.NEGATIVE_SIZE, "PersistentVolumeClaim"
         raise UnresolvableClaimError(why, kind, claim.key, "requests a negative size", "correct it")
-    said = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
-    wanted_replicas = said.wanted_replicas or _by_setting(
-        "default-replica-count", said.engine, view, _replica_count
+    parameters = read_parameters(storage_class.name, tuple(storage_class.parameters.items()))
+    wanted_replicas = parameters.wanted_replicas or _by_setting(
+        "default-replica-count", parameters.engine, view, _replica_count
     )
     source = _source(claim, view)
     size_bytes = source.size_bytes if source else volume_size_bytes(claim.requested_bytes)
-    keeps_zone, keeps_region = _kept_place(said, storage_class, view)
+    keeps_zone, keeps_region = _kept_place(parameters, storage_class, view)
     volume = Volume(
         name=future_volume_name(claim),
         size_bytes=size_bytes,
-        locality=said.locality or _by_setting("default-data-locality", "v1", view, Locality),
-        disk_type=DISK_TYPES[said.engine],
-        node_selector=() if said.shards else said.node_selector,
-        disk_selector=said.disk_selector,
-        backing_image=said.backing_image,
+        locality=parameters.locality or _by_setting("default-data-locality", "v1", view, Locality),
+        disk_type=DISK_TYPES[parameters.engine],
+        node_selector=() if parameters.shards else parameters.node_selector,
+        disk_selector=parameters.disk_selector,
+        backing_image=parameters.backing_image,
         shared=claim.read_write_many and not is_migratable(storage_class),
-        data_chunks=0 if said.shards is None else said.shards.data_chunks,
-        shard_bytes=0 if said.shards is None else said.shards.size_bytes(size_bytes),
+        data_chunks=0 if parameters.shards is None else parameters.shards.data_chunks,
+        shard_bytes=0 if parameters.shards is None else parameters.shards.size_bytes(size_bytes),
         is_estimate=True,
         keeps_zone=keeps_zone,
         keeps_region=keeps_region,
-        copying=claim.copy_of is not None and not said.linked,
-        linked_to=source.name if source and said.linked else None,
+        copying=claim.copy_of is not None and not parameters.linked,
+        linked_to=source.name if source and parameters.linked else None,
         wanted_replicas=wanted_replicas,
-        soft_anti_affinity=said.soft_anti_affinity,
+        soft_anti_affinity=parameters.soft_anti_affinity,
         # Of a zonal volume Longhorn's webhook makes it so: all replicas are in one zone.
-        zone_soft_anti_affinity=keeps_zone or said.zone_soft_anti_affinity,
-        disk_soft_anti_affinity=said.disk_soft_anti_affinity,
+        zone_soft_anti_affinity=keeps_zone or parameters.zone_soft_anti_affinity,
+        disk_soft_anti_affinity=parameters.disk_soft_anti_affinity,
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
     )
@@ -103,17 +103,19 @@ def _check(volume: Volume, storage_class: StorageClass, view: ClusterView) -> No
         )
 
 
-def _kept_place(said: Said, storage_class: StorageClass, view: ClusterView) -> tuple[bool, bool]:
+def _kept_place(
+    parameters: ClassParameters, storage_class: StorageClass, view: ClusterView
+) -> tuple[bool, bool]:
     """Say whether replicas keep to the zone, and to the region, of the pod's node.
 
     Raises:
         UnresolvableClaimError: Longhorn would not, for want of a setting.
     """
-    if said.topology == "any" or not view.settings.reads_volume_topology:
+    if parameters.topology == "any" or not view.settings.reads_volume_topology:
         return False, False
     allowed = view.setting_values.get("csi-allowed-topology-keys", "").split(",")
     zone, region = (f"topology.kubernetes.io/{each}" in allowed for each in ("zone", "region"))
-    is_zonal = said.topology == "zonal"
+    is_zonal = parameters.topology == "zonal"
     nodes = [space.node for space in view.spaces.values()]
     if not (zone if is_zonal else region) and any(n.zone if is_zonal else n.region for n in nodes):
         key = f"topology.kubernetes.io/{'zone' if is_zonal else 'region'}"

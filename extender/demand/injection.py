@@ -18,7 +18,7 @@ DEFAULT_SCHEDULERS = ("", "default-scheduler")
 """The API server fills in the second before anybody else sees a new pod."""
 
 
-class Found(StrEnum):
+class InjectionOutcome(StrEnum):
     """What is found out about a new pod."""
 
     NEEDS_EXTENDER = "injected"
@@ -35,7 +35,7 @@ class Found(StrEnum):
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """What a new pod gets, and why."""
 
-    found: Found
+    outcome: InjectionOutcome
     resource: bool = False
     """Whether its first container gets the resource."""
     scheduler: str | None = None
@@ -48,27 +48,29 @@ def judge_pod(pod: NewPod, scheduler: str) -> Injection | None:
     *scheduler* names the kube-scheduler that asks the extender: "" if the cluster's own does.
     """
     if pod.is_bound:
-        return Injection(found=Found.IS_BOUND)
+        return Injection(outcome=InjectionOutcome.IS_BOUND)
     if pod.of_daemon_set:
-        return Injection(found=Found.OF_DAEMON_SET)
+        return Injection(outcome=InjectionOutcome.OF_DAEMON_SET)
     if pod.opted_out:
-        return Injection(found=Found.OPTED_OUT)
+        return Injection(outcome=InjectionOutcome.OPTED_OUT)
     if not (pod.claims or pod.templates):
-        return Injection(found=Found.NO_CLAIMS)
+        return Injection(outcome=InjectionOutcome.NO_CLAIMS)
     if not pod.asks_for_extender:
         return None
     # Any scheduler that does not ask the extender leaves it pending: no node has the resource.
     if name := _new_scheduler(pod, scheduler):
-        return Injection(found=Found.NEEDS_SCHEDULER, scheduler=name)
-    return Injection(found=Found.ASKS_ALREADY)
+        return Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=name)
+    return Injection(outcome=InjectionOutcome.ASKS_ALREADY)
 
 
 def judge_claims(pod: NewPod, scheduler: str, view: ClusterView) -> Injection:
     """Decide by what the claims of a pod lead to, for which `judge_pod` has returned None."""
     if not _may_use_longhorn(pod, view):
-        return Injection(found=Found.OTHER_STORAGE)
+        return Injection(outcome=InjectionOutcome.OTHER_STORAGE)
     return Injection(
-        found=Found.NEEDS_EXTENDER, resource=True, scheduler=_new_scheduler(pod, scheduler)
+        outcome=InjectionOutcome.NEEDS_EXTENDER,
+        resource=True,
+        scheduler=_new_scheduler(pod, scheduler),
     )
 
 

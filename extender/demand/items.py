@@ -102,7 +102,7 @@ def all_start(demand: Demand, engines: Engines) -> bool:
     return all(starts_replicas(engines, each) for each in demand.engines)
 
 
-def told_apart(
+def with_one_kind_per_disk(
     needs: Iterable[tuple[Item, Need]], space: NodeSpace
 ) -> tuple[list[Item], list[Bin]]:
     """Return items and the disks of a node, each disk of a kind of its own.

@@ -45,7 +45,7 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class ClassParameters(msgspec.Struct, frozen=True, kw_only=True):
     """What the parameters of a StorageClass say of its volumes, whatever the cluster."""
 
     engine: str
@@ -68,7 +68,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=256)
-def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Said:
+def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> ClassParameters:
     """Read the parameters of a class, once for as long as they stay the same.
 
     Every claim of every request is resolved by them.
@@ -77,7 +77,7 @@ def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Said:
     values = storage_class.parameters
     wanted_replicas = _wanted_replicas(storage_class)
     shards = _shards(storage_class) if values.get("dataLayout.type") == "sharded" else None
-    return Said(
+    return ClassParameters(
         engine=_one_of(storage_class, "dataEngine", "v1", DISK_TYPES),
         shards=shards,
         linked=values.get("cloneMode") == "linked-clone",

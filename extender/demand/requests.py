@@ -4,18 +4,29 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
 from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass, class_name
 from extender.view import ClusterView
-from longhorn import BackingImage, Locality, Need, Replica, Volume, VolumeName, need_of
+from longhorn import (
+    BackingImage,
+    Locality,
+    Need,
+    Node,
+    NodeName,
+    Replica,
+    TopologyTerm,
+    Volume,
+    VolumeName,
+    need_of,
+)
 
 LONGHORN_DRIVERS = frozenset({"driver.longhorn.io", "io.rancher.longhorn"})
 """CSI driver names in PersistentVolumes: today's, and the one of Longhorn's first releases."""
 LONGHORN_PROVISIONERS = frozenset({"driver.longhorn.io", "rancher.io/longhorn"})
 """The same in StorageClasses."""
-
 Key = TypeVar("Key", bound=str)
 Found = TypeVar("Found")
 
@@ -80,7 +91,7 @@ def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
 
 
 def resolve_for_scheduled(pod: PodRef, view: ClusterView) -> PodRequest:
-    """Do the same for a pod whose node is chosen: claims that are being deleted still serve it.
+    """Resolve the claims of a scheduled pod: those that are being deleted still serve it.
 
     Raises:
         UnresolvableClaimError: As `resolve` does.
@@ -149,6 +160,42 @@ def sharing_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
     if volume.linked_to is None:
         return ()
     return *view.replicas.get(volume.name, ()), *source_replicas(volume, view)
+
+
+def fixed_to_zone_of(wanted: WantedVolume, node: Node) -> WantedVolume:
+    """Return a volume as it would be made for a pod on *node*.
+
+    By parameter `volumeTopology` (since v1.13), Longhorn keeps a volume to the zone or region of
+    the node that kube-scheduler chose when it makes it. So until then, what such a volume needs is
+    another thing on each node. Source: longhorn-manager csi/controller_server.go CreateVolume,
+    volumeTopologyTerms.
+    """
+    volume = wanted.volume
+    zone = node.zone if volume.keeps_zone else ""
+    region = node.region if volume.keeps_region else ""
+    if not (zone or (region and not volume.keeps_zone)):
+        return wanted  # Longhorn leaves it without a place
+    term = TopologyTerm(zone=zone, region=region)
+    need: Need = structs.replace(wanted.need, topology=(term,))
+    made: Volume = structs.replace(volume, topology=(term,))
+    return WantedVolume(volume=made, need=need)
+
+
+def by_place(
+    request: PodRequest, candidates: Sequence[NodeName], view: ClusterView
+) -> list[tuple[PodRequest, Sequence[NodeName]]]:
+    """Return what a pod would ask for on which of *candidates*, in their order."""
+    wanted = (*request.volumes, *request.remote)
+    if not any(each.volume.keeps_zone or each.volume.keeps_region for each in wanted):
+        return [(request, candidates)]
+    found: dict[tuple[str, str], list[NodeName]] = {}
+    for name in candidates:
+        space = view.spaces.get(name)
+        place = ("", "") if space is None else (space.node.zone, space.node.region)
+        found.setdefault(place, []).append(name)
+    if not found:
+        return [(request, candidates)]
+    return [(_at_place(request, names[0], view), names) for names in found.values()]
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:
@@ -228,4 +275,15 @@ def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView)
         name,
         "is not in the cluster",
         "create it, or wait until the extender has seen it",
+    )
+
+
+def _at_place(request: PodRequest, name: NodeName, view: ClusterView) -> PodRequest:
+    space = view.spaces.get(name)
+    if space is None:
+        return request
+    return structs.replace(
+        request,
+        volumes=tuple(fixed_to_zone_of(each, space.node) for each in request.volumes),
+        remote=tuple(fixed_to_zone_of(each, space.node) for each in request.remote),
     )

@@ -18,7 +18,7 @@ from longhorn import NodeName
 
 _VALUES = {Worth.USABLE: 1.0, Worth.EVICTING: 0.5, Worth.ROOM: 0.25}
 _IN_THE_ZONE = 1 / 3
-"""What all replicas of a volume are worth in the zone of a node, beside 1 for one on the node."""
+"""Value of a full set of replicas in the node's zone; a replica on the node counts 1."""
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,8 +5,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from extender.demand.items import item_of
-from extender.demand.requests import WantedVolume, sharing_replicas, source_replicas
-from extender.demand.topology import at
+from extender.demand.requests import (
+    WantedVolume,
+    fixed_to_zone_of,
+    sharing_replicas,
+    source_replicas,
+)
 from extender.holds.evidence import volumes_still_held
 from extender.holds.hold import Hold, State
 from extender.upcoming.upcoming import Certainty, Upcoming
@@ -124,7 +128,7 @@ def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
     is_chosen, node = hold.state is State.CHOSEN, min(hold.nodes)
     is_known = len(hold.nodes) == 1  # an open hold of one node, too: it goes there or nowhere
     if is_known and node in view.spaces:
-        wanted = at(wanted, view.spaces[node].node)
+        wanted = fixed_to_zone_of(wanted, view.spaces[node].node)
     need = need_now(wanted, view)
     upcoming = once_attached(
         wanted.volume,

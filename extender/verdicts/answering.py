@@ -8,8 +8,7 @@ import msgspec
 from msgspec import structs
 
 from extender.demand.existing import Existing, Worth
-from extender.demand.requests import PodRequest
-from extender.demand.topology import by_place
+from extender.demand.requests import PodRequest, by_place
 from extender.holds.hold import Mode
 from extender.verdicts.attaching import unattachable
 from extender.verdicts.candidates import Judging

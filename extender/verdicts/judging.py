@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
-from extender.demand.items import Demand, suits, told_apart, total_of
+from extender.demand.items import Demand, suits, total_of, with_one_kind_per_disk
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Certainty, Upcoming, competitors_of
 from extender.verdicts.rejections import (
@@ -183,7 +183,7 @@ def _packed(
     """Pack a demand on one node beside *others*."""
     if demand.sources:
         needs = (*demand.by_size, *((each.item, each.need) for each in others))
-        return pack(*told_apart(needs, space), step_limit=step_limit)
+        return pack(*with_one_kind_per_disk(needs, space), step_limit=step_limit)
     if others:
         items = (*demand.items, *(each.item for each in others))
         return pack(items, space.bins, step_limit=step_limit)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from app.errors import BadRequestError
 from app.serving.admission import decode_review, encode_answer, new_pod, patch_of
-from extender import ClaimKey, ClaimTemplate, Found, Injection, NewPod
+from extender import ClaimKey, ClaimTemplate, Injection, InjectionOutcome, NewPod
 from tests import admission
 from tests.admission import RESOURCE, Object, admitted, ephemeral, of_claim, review, with_resource
 
 SECOND = "longhorn-scheduler"
-INJECTED = Injection(found=Found.NEEDS_EXTENDER, resource=True)
+INJECTED = Injection(outcome=InjectionOutcome.NEEDS_EXTENDER, resource=True)
 
 
 def read(pod: Object, **request: Any) -> NewPod:
@@ -240,8 +240,8 @@ def test_a_container_that_has_no_resources_at_all_gets_them() -> None:
 def test_the_scheduler_is_replaced_if_that_is_decided(before: str | None) -> None:
     pod = admission.new_pod(of_claim("data"), schedulerName=before)
 
-    named = Injection(found=Found.NEEDS_SCHEDULER, scheduler=SECOND)
-    both = Injection(found=Found.NEEDS_EXTENDER, resource=True, scheduler=SECOND)
+    named = Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=SECOND)
+    both = Injection(outcome=InjectionOutcome.NEEDS_EXTENDER, resource=True, scheduler=SECOND)
     expected = copy.deepcopy(pod)
     expected["spec"]["schedulerName"] = SECOND
     assert after(pod, named) == expected
@@ -251,7 +251,7 @@ def test_the_scheduler_is_replaced_if_that_is_decided(before: str | None) -> Non
 def test_without_a_decision_for_it_a_pod_is_admitted_as_it_is() -> None:
     pod = admission.new_pod(of_claim("data"))
 
-    assert after(pod, Injection(found=Found.OTHER_STORAGE)) == pod
+    assert after(pod, Injection(outcome=InjectionOutcome.OTHER_STORAGE)) == pod
 
 
 def test_a_warning_is_part_of_the_answer() -> None:
@@ -277,7 +277,9 @@ def test_injecting_changes_nothing_else_and_is_done_once(
     pod = admission.new_pod(of_claim("data"), containers=containers)
     spec = {} if scheduler is None else {"schedulerName": scheduler}
 
-    created = after(pod, Injection(found=Found.NEEDS_EXTENDER, resource=True, scheduler=scheduler))
+    created = after(
+        pod, Injection(outcome=InjectionOutcome.NEEDS_EXTENDER, resource=True, scheduler=scheduler)
+    )
 
     assert created == with_resource(pod, **spec)
     assert read(created).asks_for_extender

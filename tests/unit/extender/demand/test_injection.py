@@ -9,8 +9,8 @@ from app.kube.resource import AnyRecord
 from extender import (
     ClaimKey,
     ClaimTemplate,
-    Found,
     Injection,
+    InjectionOutcome,
     NewPod,
     judge_claims,
     judge_pod,
@@ -26,8 +26,8 @@ from tests.builders import (
 )
 
 SECOND = "longhorn-scheduler"
-INJECTED = Injection(found=Found.NEEDS_EXTENDER, resource=True)
-LEFT_ALONE = Injection(found=Found.OTHER_STORAGE)
+INJECTED = Injection(outcome=InjectionOutcome.NEEDS_EXTENDER, resource=True)
+LEFT_ALONE = Injection(outcome=InjectionOutcome.OTHER_STORAGE)
 OTHERS = bare_class("other", provisioner="ebs.csi.aws.com")
 LONGHORNS = bare_class("local")
 
@@ -47,23 +47,27 @@ def default(of: Any, *, is_default: bool = True) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("new", "found"),
+    ("new", "outcome"),
     [
-        pytest.param(pod("a", is_bound=True), Found.IS_BOUND, id="bound"),
-        pytest.param(pod("a", of_daemon_set=True), Found.OF_DAEMON_SET, id="daemon set"),
-        pytest.param(pod("a", opted_out=True), Found.OPTED_OUT, id="opted out"),
-        pytest.param(pod(), Found.NO_CLAIMS, id="no claims"),
-        pytest.param(pod(asks_for_extender=True), Found.NO_CLAIMS, id="asks without claims"),
-        pytest.param(pod("a", asks_for_extender=True), Found.ASKS_ALREADY, id="asks"),
+        pytest.param(pod("a", is_bound=True), InjectionOutcome.IS_BOUND, id="bound"),
+        pytest.param(pod("a", of_daemon_set=True), InjectionOutcome.OF_DAEMON_SET, id="daemon set"),
+        pytest.param(pod("a", opted_out=True), InjectionOutcome.OPTED_OUT, id="opted out"),
+        pytest.param(pod(), InjectionOutcome.NO_CLAIMS, id="no claims"),
+        pytest.param(
+            pod(asks_for_extender=True), InjectionOutcome.NO_CLAIMS, id="asks without claims"
+        ),
+        pytest.param(pod("a", asks_for_extender=True), InjectionOutcome.ASKS_ALREADY, id="asks"),
         pytest.param(
             pod("a", asks_for_extender=True, scheduler="default-scheduler"),
-            Found.ASKS_ALREADY,
+            InjectionOutcome.ASKS_ALREADY,
             id="asks, of the only scheduler",
         ),
     ],
 )
-def test_these_are_left_alone_whatever_their_claims_are(new: NewPod, found: Found) -> None:
-    assert judge_pod(new, "") == Injection(found=found)
+def test_these_are_left_alone_whatever_their_claims_are(
+    new: NewPod, outcome: InjectionOutcome
+) -> None:
+    assert judge_pod(new, "") == Injection(outcome=outcome)
 
 
 @pytest.mark.parametrize("new", [pod("a"), ephemeral("local")], ids=["claim", "ephemeral"])
@@ -187,10 +191,10 @@ def test_a_second_scheduler_replaces_the_default_one_and_no_other(
     [
         (
             "default-scheduler",
-            Injection(found=Found.NEEDS_SCHEDULER, scheduler=SECOND),
+            Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=SECOND),
         ),
-        ("volcano", Injection(found=Found.ASKS_ALREADY)),
-        (SECOND, Injection(found=Found.ASKS_ALREADY)),
+        ("volcano", Injection(outcome=InjectionOutcome.ASKS_ALREADY)),
+        (SECOND, Injection(outcome=InjectionOutcome.ASKS_ALREADY)),
     ],
 )
 def test_a_pod_that_asks_already_would_wait_for_ever_at_the_default_scheduler(

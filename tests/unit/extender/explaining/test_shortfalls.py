@@ -3,7 +3,7 @@
 import pytest
 
 from extender import Headroom, Shortfall, shortfalls
-from extender.explaining.shortfalls import Trials, least_growth
+from extender.explaining.disks import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
 from packing import Bin, Item
 from tests.builders import GIB, ask, bound, disk, node, pending, view_of, volume
