@@ -19,8 +19,8 @@ from benchmarks.asking import pod_record, records_of, replica_of
 from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.decoding import read_object
 from cli.kube.view import build_view
-from extender import Asked, Extender, State, Timeouts, ViewBuilder
-from extender.holds.hold import Sighting
+from extender import Extender, ViewBuilder
+from extender.holds import Asked, Sighting, State, Timeouts
 from longhorn import Locality, NodeName, Volume, VolumeName
 
 NODES, DISKS, SEED = (100, 1_000, 5_000), 10, 1

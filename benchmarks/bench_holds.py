@@ -16,8 +16,8 @@ from app.settings import Settings
 from benchmarks.asking import pod_record, records_of
 from benchmarks.clusters import GIB, cluster, node_name, pod
 from cli.kube.view import build_view
-from extender import Asked, ClusterView, Extender, PodRef, State, Timeouts
-from extender.holds.hold import Sighting
+from extender import ClusterView, Extender, PodRef
+from extender.holds import Asked, Sighting, State, Timeouts
 from longhorn import NodeName
 
 NODES = (100, 1_000, 5_000)

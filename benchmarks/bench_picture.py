@@ -16,8 +16,10 @@ from app.serving.turns import Turns
 from benchmarks.asking import records_of
 from benchmarks.clusters import GIB, cluster, node_name
 from cli.kube.view import build_view
-from extender import ClusterView, Hold, Ledger, PodRef, State, WaitingPods
-from extender.demand.requests import WantedVolume
+from extender import ClusterView, Hold, Ledger, PodRef
+from extender.demand import WantedVolume
+from extender.holds import State
+from extender.waiting import WaitingPods
 from longhorn import Locality, Volume, VolumeName, need_of
 
 NODES = (100, 1_000, 5_000)

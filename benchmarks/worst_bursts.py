@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from benchmarks.asking import Cluster, measured, pod_record, replica_of
 from benchmarks.clusters import GIB, cluster, pod
 from benchmarks.worst_cluster import COPIES, DISKS, SEED
-from extender import Asked, ClusterView, End, Ledger, PodRef, Sighting, Timeouts
+from extender import ClusterView, Ledger, PodRef
+from extender.holds import Asked, End, Sighting, Timeouts
 from longhorn import Locality, NodeName, Volume, VolumeName
 
 NODES = (1_000, 5_000)

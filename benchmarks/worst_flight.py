@@ -15,7 +15,8 @@ from app.settings import Settings
 from benchmarks.asking import Cluster, pod_record
 from benchmarks.clusters import GIB, Object, cluster, pod
 from benchmarks.worst_cluster import COPIES, DISKS, SEED
-from extender import Answer, Asked, Extender, PodRef, Sighting, Timeouts
+from extender import Answer, Extender, PodRef
+from extender.holds import Asked, Sighting, Timeouts
 from longhorn import NodeName
 
 PODS, OPEN, OFFERED = 1_000, 50, 100

@@ -5,9 +5,9 @@ from collections import Counter
 import msgspec
 from msgspec import structs
 
-from extender import Claim, ClaimKey, ClusterView, Extender, PodRef, StorageClass
-from extender.demand.parameters import MOST_CHUNKS
-from extender.errors import UnresolvableClaimError
+from extender import ClusterView, Extender, PodRef, UnresolvableClaimError
+from extender.demand import MOST_CHUNKS
+from extender.kubernetes import Claim, ClaimKey, StorageClass
 
 _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""

@@ -31,9 +31,10 @@ from app.kube.resources import (
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import KUBERNETES_NODES, PODS
-from extender import Claim, PersistentVolume, UnresolvableClaimError, UnseenObjectError
-from extender.demand.estimates import NEW_VOLUME_DEFAULTS
-from extender.demand.requests import LONGHORN_DRIVERS
+from extender import UnresolvableClaimError
+from extender.demand import LONGHORN_DRIVERS, NEW_VOLUME_DEFAULTS
+from extender.errors import UnseenObjectError
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import Node, Replica, Setting, Unreadable, Volume, default_values
 
 _KINDS = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)

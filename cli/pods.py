@@ -13,7 +13,7 @@ from cli.kube.pods import Pod
 from cli.kube.resources import IN_FILES, PODS_VOLUMES
 from cli.names import Named, without_kind
 from cli.stdin import INPUT, name_of
-from extender import Claim, PersistentVolume, StorageClass
+from extender.kubernetes import Claim, PersistentVolume, StorageClass
 from longhorn import Unreadable
 from planner.workloads import Workload, pods_of
 

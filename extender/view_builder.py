@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from extender.derived import Derived, DirtySet
 from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
-from extender.records import Record, Records, Unread, is_record, put
+from extender.records import Record, Records, Unread, is_record, key_of, put
 from extender.view import ChangeLog, ClusterView
 from longhorn import (
     SCHEDULER_SETTINGS,
@@ -74,6 +74,10 @@ class ViewBuilder:
     def of(self, type_: type[Kept]) -> dict[Any, Kept]:
         """Return all records of a type, by `key_of`; it is the same mapping each time."""
         return self._records.all(type_)
+
+    def stored(self, record: Record) -> Record | None:
+        """Return the record of the type and name of *record*, None if there is none."""
+        return self._records.all(type(record)).get(key_of(record))
 
     def apply(self, old: object, new: object) -> None:
         """Apply the change of an object: new without an *old* record, gone without a *new* one.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import structs
 
-from extender import Claim, PersistentVolume, StorageClass, default_class
+from extender.kubernetes import Claim, PersistentVolume, StorageClass, default_class
 from planner.cluster import Cluster
 from planner.records import Budget, Service
 from planner.workloads import NewClaim, Workload, claim_of

@@ -3,27 +3,18 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from extender import (
-    Answer,
-    Asked,
-    Balance,
-    ChangeLog,
+from extender import Answer, Balance, ClusterView, Extender, StepLimits, ViewBuilder
+from extender.holds import Asked, Sighting, Timeouts
+from extender.kubernetes import (
     Claim,
-    ClusterView,
     CsiNode,
     EngineOptOut,
-    Extender,
     PersistentVolume,
-    Score,
-    Sighting,
-    StepLimits,
     StorageClass,
-    Timeouts,
-    VersionedCache,
-    ViewBuilder,
-    key_of,
     opt_out,
 )
+from extender.scoring import Score
+from extender.view import ChangeLog, VersionedCache
 from longhorn import (
     BackingImage,
     EngineImage,
@@ -138,12 +129,14 @@ class Cluster:
 
     def put(self, record: Record) -> None:
         """Add a record, or put it in place of the one of its type and name."""
-        self._builder.apply(self._builder.of(type(record)).get(key_of(record)), record)
+        self._builder.apply(self._builder.stored(record), record)
         self._answered = None
 
     def remove(self, record: Record) -> None:
         """Remove a record."""
-        self._builder.apply(self._builder.of(type(record))[key_of(record)], None)
+        stored = self._builder.stored(record)
+        assert stored is not None
+        self._builder.apply(stored, None)
         self._answered = None
 
     def get(self, type_: type[Kept], key: str) -> Kept | None:

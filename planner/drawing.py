@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from extender import NodeSpace, why_unusable
+from extender.space import NodeSpace, why_unusable
 from longhorn import DiskId, DiskSpace, NodeName, Replica, ReplicaName, VolumeName, refusal_of
 from planner.cluster import Cluster
 from planner.naming import natural

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from random import Random
 
-from extender import ClusterView, VersionedCache, source_replicas
+from extender import ClusterView
+from extender.demand import source_replicas
+from extender.view import VersionedCache
 from longhorn import (
     Candidate,
     Candidates,

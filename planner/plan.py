@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from extender import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import NodeName, Reason, Replica, VolumeName
 from planner.cluster import Cluster
 from planner.drawing import draw

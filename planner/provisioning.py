@@ -2,14 +2,13 @@
 
 from msgspec import structs
 
-from extender import (
+from extender.demand import (
     LONGHORN_PROVISIONERS,
-    Claim,
-    PersistentVolume,
     estimate_volume,
     future_backing_image,
     needed_class,
 )
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import NodeName
 from planner.cluster import Cluster
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender import NodeTerm, PodRef, Requirement
+from extender import PodRef
+from extender.kubernetes import NodeTerm, Requirement
 from longhorn import NodeName
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"

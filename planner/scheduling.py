@@ -20,7 +20,8 @@ from random import Random
 import msgspec
 from msgspec import structs
 
-from extender import Claim, StorageClass, UnresolvableClaimError, class_of
+from extender import UnresolvableClaimError
+from extender.kubernetes import Claim, StorageClass, class_of
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.engine import Decision, Scheduler

@@ -6,7 +6,7 @@ staging/src/k8s.io/apimachinery/pkg/labels/selector.go
 
 from collections.abc import Iterable, Mapping
 
-from extender import NodeTerm, Requirement
+from extender.kubernetes import NodeTerm, Requirement
 from planner.records import KubernetesNode, Pod, PodTerm, Selector
 
 

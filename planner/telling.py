@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator
 
-from extender import LONGHORN_PROVISIONERS, Claim, PersistentVolume, StorageClass, class_of
+from extender.demand import LONGHORN_PROVISIONERS
+from extender.kubernetes import Claim, PersistentVolume, StorageClass, class_of
 from longhorn import (
     Node,
     NodeName,

@@ -12,7 +12,8 @@ from random import Random
 import msgspec
 from msgspec import structs
 
-from extender import LONGHORN_DRIVERS, Claim, PersistentVolume
+from extender.demand import LONGHORN_DRIVERS
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import (
     RETRY_LIMIT,
     NodeName,

@@ -11,7 +11,8 @@ from itertools import count, islice
 import msgspec
 from msgspec import structs
 
-from extender import Claim, ClaimKey, PodRef
+from extender import PodRef
+from extender.kubernetes import Claim, ClaimKey
 from planner.records import Pod, Wishes
 
 POD, STATEFUL_SET, DEPLOYMENT, REPLICA_SET, DAEMON_SET, JOB = (

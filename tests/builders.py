@@ -13,25 +13,13 @@ from app.kube.resource import AnyRecord
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.view import build_view
-from extender import (
-    Answer,
-    Claim,
-    ClaimKey,
-    ClusterView,
-    CsiNode,
-    Extender,
-    PersistentVolume,
-    PodRef,
-    PodStatus,
-    Rejection,
-    StepLimits,
-    StorageClass,
-    WaitingPod,
-    local_disks,
-)
+from extender import Answer, ClusterView, Extender, PodRef, Rejection, StepLimits
 from extender.demand.estimates import NEW_VOLUME_DEFAULTS
 from extender.demand.requests import WantedVolume
+from extender.explaining import local_disks
 from extender.holds.hold import Hold, State
+from extender.kubernetes import Claim, ClaimKey, CsiNode, PersistentVolume, PodStatus, StorageClass
+from extender.waiting import WaitingPod
 from extender.waiting.node_sets import NodeSet
 from extender.waiting.wants import Kind, Wants
 from longhorn import (

@@ -10,7 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
-from extender import Claim, ClusterView, CsiNode, PersistentVolume, StorageClass
+from extender import ClusterView
+from extender.kubernetes import Claim, CsiNode, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,
     Disk,

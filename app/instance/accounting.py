@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from extender import Charge, ClusterView, Expected, LocalDisks, why_unusable
+from extender import ClusterView
+from extender.explaining import Charge, Expected, LocalDisks
+from extender.space import why_unusable
 from longhorn import DiskName, DiskSpace, NodeName, Part, Standing, VolumeName, parts
 
 

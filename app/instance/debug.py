@@ -9,7 +9,10 @@ from app.instance.accounting import NodeReport, node_report
 from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.instance.scores import LastScores, ScoresState
-from extender import NOBODY, Extender, Hold, LocalDisks, WaitingPods, charges, expected
+from extender import Extender, Hold
+from extender.demand import NOBODY
+from extender.explaining import LocalDisks, charges, expected
+from extender.waiting import WaitingPods
 
 
 class RoleState(msgspec.Struct):

@@ -23,25 +23,20 @@ from app.process.surroundings import Surroundings
 from app.serving.decisions import Asking, UnavailableError
 from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
-from extender import (
+from extender import Answer, Extender, Hold, Mode, PodRef
+from extender.errors import TooMuchHeldError
+from extender.holds import (
     ATTACHING_SECONDS,
-    Answer,
     Asked,
-    Claim,
     End,
-    Extender,
-    Hold,
-    Mode,
     Outcome,
-    PodRef,
-    PodStatus,
     State,
     Timeouts,
-    TooMuchHeldError,
-    WaitingPods,
     count_lost_rooms,
     size_bytes,
 )
+from extender.kubernetes import Claim, PodStatus
+from extender.waiting import WaitingPods
 from longhorn import DiskSchedule, NodeName, Replica, Setting, Volume
 
 log = structlog.get_logger()

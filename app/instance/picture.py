@@ -15,15 +15,9 @@ from app.instance.debug import RoleState
 from app.page.now import claims_by_volume, node_now
 from app.page.page import closing, more_nodes, opening
 from app.serving.turns import Turns
-from extender import (
-    ClusterView,
-    Hold,
-    Ledger,
-    NodeSets,
-    State,
-    WaitingPod,
-    WaitingPods,
-)
+from extender import ClusterView, Hold, Ledger
+from extender.holds import State
+from extender.waiting import NodeSets, WaitingPod, WaitingPods
 from longhorn import VolumeName
 from planner.picture import Event, Kind, Picture, PlannedVolume, PlanWarning, Reason, StepReport
 

@@ -12,7 +12,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from app.metrics import NAMESPACE
-from extender import ClusterView, Cursor, Ledger, NodeSpace
+from extender import ClusterView, Ledger
+from extender.space import NodeSpace
+from extender.view import Cursor
 from longhorn import Due, NodeName, Volume, VolumeName, due_replicas, need_of
 
 _FILESYSTEM = "filesystem"

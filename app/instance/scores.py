@@ -5,7 +5,8 @@ from itertools import islice
 
 import msgspec
 
-from extender import PodRef, Score, Scores
+from extender import PodRef, Scores
+from extender.scoring import Score
 from longhorn import NodeName
 
 MOST_BYTES = 32 * 2**20

@@ -22,7 +22,8 @@ from app.serving.metrics import Metrics
 from app.serving.mutating import Mutating
 from app.serving.server import Listeners, Servers
 from app.settings import Settings
-from extender import ClusterView, Extender, WaitingPods
+from extender import ClusterView, Extender
+from extender.waiting import WaitingPods
 
 
 def serve_view(view: ClusterView, origin: str, settings: Settings) -> None:

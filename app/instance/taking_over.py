@@ -13,7 +13,9 @@ from app.kube.backoff import Backoff
 from app.kube.errors import ApiError
 from app.kube.pods import list_unfinished
 from app.process.surroundings import Surroundings
-from extender import Extender, PodRef, PodStatus, rebuild
+from extender import Extender, PodRef
+from extender.holds import rebuild
+from extender.kubernetes import PodStatus
 
 log = structlog.get_logger()
 

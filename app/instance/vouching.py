@@ -18,7 +18,9 @@ from app.kube.errors import ApiError, ImpossibleNameError
 from app.kube.looking_up import LookUps, Searches
 from app.serving.decisions import Asking, OtherPodError, UnavailableError
 from app.serving.metrics import Metrics, Refuted
-from extender import Ledger, PodRef, PodStatus, WaitingPods
+from extender import Ledger, PodRef
+from extender.kubernetes import PodStatus
+from extender.waiting import WaitingPods
 
 log = structlog.get_logger()
 

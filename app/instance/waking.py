@@ -24,20 +24,21 @@ from extender import (
     NODES_IN_ONE_GO,
     ClusterView,
     Extender,
+    PodRef,
+    Rejection,
+    UnresolvableClaimError,
+)
+from extender.demand import PodRequest, resolve
+from extender.waiting import (
     Look,
     Lookout,
     NodeSet,
     NodeSets,
-    PodRef,
-    PodRequest,
     Reasons,
-    Rejection,
-    UnresolvableClaimError,
     WaitingPod,
     WaitingPods,
     Wants,
     looks,
-    resolve,
     wants_of,
 )
 from longhorn import NodeName

@@ -15,7 +15,8 @@ from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.resources import PODS
 from app.kube.translate import Pod
-from extender import PodRef, PodStatus
+from extender import PodRef
+from extender.kubernetes import PodStatus
 from longhorn import Unreadable
 
 log = structlog.get_logger()

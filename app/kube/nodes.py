@@ -1,7 +1,8 @@
 """What the service reads of Kubernetes' nodes: whether Longhorn's driver and engines run there."""
 
 from app.kube.objects import KubeStruct, Metadata, Text
-from extender import LONGHORN_DRIVERS, CsiNode, EngineOptOut
+from extender.demand import LONGHORN_DRIVERS
+from extender.kubernetes import CsiNode, EngineOptOut
 from longhorn import NodeName
 
 

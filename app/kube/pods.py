@@ -21,7 +21,9 @@ from app.kube.reflector import Reflector
 from app.kube.resources import PODS
 from app.kube.starting import STARTING_PODS, StartingPod
 from app.kube.translate import Pod, pod_status
-from extender import ClusterView, PodRef, PodStatus, are_unseen
+from extender import ClusterView, PodRef
+from extender.holds import are_unseen
+from extender.kubernetes import PodStatus
 
 log = structlog.get_logger()
 

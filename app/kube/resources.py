@@ -2,7 +2,7 @@
 
 from app.kube import nodes, objects, translate
 from app.kube.resource import Resource
-from extender import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
+from extender.kubernetes import Claim, CsiNode, EngineOptOut, PersistentVolume, StorageClass
 
 CLAIMS = Resource(
     plural="persistentvolumeclaims",

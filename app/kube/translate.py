@@ -8,7 +8,8 @@ import msgspec
 
 from app.kube import objects
 from app.quantity import parse_bytes
-from extender import Claim, ClaimKey, GroupKey, PersistentVolume, PodRef, PodStatus, StorageClass
+from extender import PodRef
+from extender.kubernetes import Claim, ClaimKey, GroupKey, PersistentVolume, PodStatus, StorageClass
 from longhorn import (
     NodeName,
 )

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from extender import Claim, ClusterView, Ledger, NodeSpace, charges, node_rejection, why_unusable
+from extender import ClusterView, Ledger
+from extender.explaining import charges
+from extender.kubernetes import Claim
+from extender.space import NodeSpace, why_unusable
+from extender.verdicts import node_rejection
 from longhorn import DiskSpace, ReplicaName, VolumeName, named_volume
 from planner.picture import DiskReport, NodeReport, ReplicaReport
 

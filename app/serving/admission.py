@@ -13,7 +13,8 @@ from app.config import RESOURCE
 from app.errors import BadRequestError
 from app.kube.objects import KubeStruct, PodClaimSource, Text
 from app.serving.names import check_beginning, check_label, check_name, check_uid
-from extender import ClaimKey, ClaimTemplate, Injection, NewPod
+from extender.demand import Injection
+from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPT_OUT_LABEL, OPTED_OUT = "longhorn-scheduler-extender/injection", "disabled"

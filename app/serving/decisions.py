@@ -12,16 +12,9 @@ from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
 from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb
-from extender import (
-    NODES_IN_ONE_GO,
-    Answer,
-    ClusterView,
-    Extender,
-    PodStatus,
-    Scores,
-    UnresolvableClaimError,
-    UnseenObjectError,
-)
+from extender import NODES_IN_ONE_GO, Answer, ClusterView, Extender, Scores, UnresolvableClaimError
+from extender.errors import UnseenObjectError
+from extender.kubernetes import PodStatus
 
 UNSEEN_SECONDS = 0.25
 """How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by

@@ -7,7 +7,10 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from app.metrics import NAMESPACE, ProcessMetrics
-from extender import REASONS, Answer, Basis, End, Ended, Hold, InjectionOutcome, State
+from extender import Answer, Basis, Hold
+from extender.demand import InjectionOutcome
+from extender.holds import End, Ended, State
+from extender.verdicts import REASONS
 from longhorn import OwnExtender
 
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,

@@ -13,7 +13,8 @@ from app.process.health import JSON, LOGGED_TEXT_LENGTH
 from app.serving.admission import Review, decode_review, encode_answer, new_pod, patch_of
 from app.serving.exchange import Call, timed
 from app.serving.metrics import Metrics
-from extender import ClusterView, Injection, judge_claims, judge_pod
+from extender import ClusterView
+from extender.demand import Injection, judge_claims, judge_pod
 
 log = structlog.get_logger()
 

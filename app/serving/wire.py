@@ -17,7 +17,9 @@ from msgspec import Meta, Raw
 from app.kube.translate import pod_group, pod_ref, pod_status
 from app.serving.arguments import arguments_of
 from app.serving.names import NodeNames, check_pod
-from extender import HIGHEST_SCORE, Answer, GroupKey, PodRef, PodStatus, Scores
+from extender import Answer, PodRef, Scores
+from extender.kubernetes import GroupKey, PodStatus
+from extender.scoring import HIGHEST_SCORE
 from longhorn import NodeName
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from cli.doctor.facts import Facts, Unread, VolumeSeen
 from cli.doctor.problems import Finding, Problem
 from cli.doctor.settings import longhorn_values
-from extender.demand.requests import LONGHORN_PROVISIONERS
+from extender.demand import LONGHORN_PROVISIONERS
 from planner.naming import first_of
 
 _SHOWN = 5

@@ -12,7 +12,7 @@ from cli.doctor.policies import NetworkPolicy
 from cli.doctor.releases import Release
 from cli.doctor.rights import Right
 from cli.kube.asking import WaitingPod
-from extender import StorageClass
+from extender.kubernetes import StorageClass
 from leader import Body
 
 

@@ -10,17 +10,11 @@ from cli.doctor.seen import fine, unknown, unread
 from cli.doctor.settings import longhorn_values
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
-from extender import (
-    Claim,
-    ClaimKey,
-    ClusterView,
-    UnresolvableClaimError,
-    node_rejection,
-    why_unusable,
-)
-from extender.demand.estimates import estimate_volume
-from extender.demand.requests import LONGHORN_PROVISIONERS
-from extender.space import NodeSpace
+from extender import ClusterView, UnresolvableClaimError
+from extender.demand import LONGHORN_PROVISIONERS, estimate_volume
+from extender.kubernetes import Claim, ClaimKey
+from extender.space import NodeSpace, why_unusable
+from extender.verdicts import node_rejection
 from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule, Unreadable
 from planner.naming import first_of
 

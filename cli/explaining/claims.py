@@ -6,9 +6,15 @@ from difflib import get_close_matches
 import msgspec
 from msgspec import structs
 
-from extender import ClaimKey, ClusterView, PodRef, UnresolvableClaimError, class_name
-from extender.demand.existing import Worth, existing_by_node
-from extender.demand.requests import WantedVolume, resolve_for_scheduled, source_replicas
+from extender import ClusterView, PodRef, UnresolvableClaimError
+from extender.demand import (
+    WantedVolume,
+    Worth,
+    existing_by_node,
+    resolve_for_scheduled,
+    source_replicas,
+)
+from extender.kubernetes import ClaimKey, class_name
 from longhorn import BackingImage, Replica, Selector, Volume, VolumeName, split_tags
 
 _WORTHS = {

@@ -7,15 +7,9 @@ import msgspec
 
 from cli.explaining.remedies import DISKS, SHORTAGES
 from cli.sizes import gib, short_gib
-from extender import (
-    ClusterView,
-    DiskRefusal,
-    Headroom,
-    NodeSpace,
-    Rejection,
-    Shortfall,
-    why_unusable,
-)
+from extender import ClusterView, Rejection
+from extender.explaining import Headroom, Shortfall
+from extender.space import DiskRefusal, NodeSpace, why_unusable
 from longhorn import (
     Condition,
     DiskSpace,

@@ -25,19 +25,9 @@ from cli.kube.view import build_view
 from cli.missing import unresolvable
 from cli.report import Report, make_report
 from cli.scheduler_config.wanted import SCHEDULER_NAME
-from extender import (
-    Answer,
-    Extender,
-    PodRef,
-    Scores,
-    UnresolvableClaimError,
-    charges,
-    expected,
-    local_disks,
-    rebuild,
-    shortfalls,
-    spreads,
-)
+from extender import Answer, Extender, PodRef, Scores, UnresolvableClaimError
+from extender.explaining import charges, expected, local_disks, shortfalls, spreads
+from extender.holds import rebuild
 from longhorn import Moment, Node, NodeName
 from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes

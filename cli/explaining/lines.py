@@ -16,7 +16,7 @@ from cli.explaining.report import (
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.report import disk_lines, other_lines, score_text
 from cli.sizes import gib, short_gib
-from extender import REASONS, ClusterChange
+from extender.verdicts import REASONS, ClusterChange
 from longhorn import VolumeName
 
 _ARROW = "-> "

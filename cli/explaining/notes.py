@@ -13,9 +13,10 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
-from extender import ClusterView, Hindrance, PodRef, Spread, class_of
-from extender.demand.injection import DEFAULT_SCHEDULERS
-from extender.demand.requests import LONGHORN_DRIVERS
+from extender import ClusterView, PodRef
+from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS
+from extender.explaining import Hindrance, Spread
+from extender.kubernetes import class_of
 from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
 from planner.naming import first_of
 from planner.records import KubernetesNode, Wishes

@@ -24,15 +24,9 @@ from cli.explaining.remedies import (
     Remedy,
 )
 from cli.report import Report
-from extender import (
-    Answer,
-    Basis,
-    ClaimProblem,
-    ClusterView,
-    PodRef,
-    Shortfall,
-    Spread,
-)
+from extender import Answer, Basis, ClusterView, PodRef
+from extender.errors import ClaimProblem
+from extender.explaining import Shortfall, Spread
 from longhorn import NodeName, VolumeName
 from planner.predicates import Refusal
 

@@ -10,7 +10,7 @@ import msgspec
 
 from app.kube import objects, translate
 from cli.kube.pods import Pod, pod_record
-from extender import NodeTerm, PersistentVolume, Requirement, StorageClass
+from extender.kubernetes import NodeTerm, PersistentVolume, Requirement, StorageClass
 from longhorn import NodeName
 from planner import records
 from planner.records import Wishes

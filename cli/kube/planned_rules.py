@@ -7,7 +7,7 @@ from msgspec import structs
 
 from app.kube import objects
 from cli.kube import placement
-from extender import Requirement
+from extender.kubernetes import Requirement
 from planner.records import PodTerm, PreferredNodes, PreferredPods, Selector, Spread
 
 _NO_POD = Selector(requirements=(Requirement(key="", operator="In"),))

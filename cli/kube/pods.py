@@ -4,7 +4,8 @@ import msgspec
 
 from app.kube import objects
 from app.kube.translate import pod_ref, pod_status
-from extender import PodRef, PodStatus
+from extender import PodRef
+from extender.kubernetes import PodStatus
 from planner.records import Wishes
 
 

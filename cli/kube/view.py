@@ -1,7 +1,8 @@
 """The view of all records of one cluster."""
 
 from cli.kube.cluster_objects import ClusterObjects
-from extender import ClusterView, ViewBuilder, opt_out
+from extender import ClusterView, ViewBuilder
+from extender.kubernetes import opt_out
 from planner.records import KubernetesNode
 
 

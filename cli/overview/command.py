@@ -31,7 +31,8 @@ from cli.options import (
 from cli.overview.figures import SORTED_BY, Overview, by, overview
 from cli.overview.lines import lines
 from cli.paragraphs import output_width
-from extender import ClusterView, Extender, Ledger, rebuild
+from extender import ClusterView, Extender, Ledger
+from extender.holds import rebuild
 from longhorn import NodeName
 from planner.picture import Picture, StepReport
 

@@ -5,16 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from cli.largest import ClassFigures, largest
-from extender import (
-    ClusterView,
-    Extender,
-    NodeSpace,
-    charges,
-    node_rejection,
-    why_unusable,
-)
-from extender.demand.requests import LONGHORN_PROVISIONERS, NOBODY
-from extender.verdicts.situation import Situation
+from extender import ClusterView, Extender
+from extender.demand import LONGHORN_PROVISIONERS, NOBODY
+from extender.explaining import charges
+from extender.space import NodeSpace, why_unusable
+from extender.verdicts import Situation, node_rejection
 from longhorn import DiskSpace, Moment
 
 

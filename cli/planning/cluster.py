@@ -9,7 +9,7 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.versions import SCORES_CAPACITY, minor_version
 from cli.scheduler_config.wanted import SCHEDULER_NAME
-from extender import rebuild
+from extender.holds import rebuild
 from longhorn import CORDONED, Moment, Node, NodeName
 from planner import records
 from planner.cluster import Cluster, Record, fill

@@ -9,7 +9,7 @@ from cli.documents import in_namespace, load_documents
 from cli.kube.decoding import read_object
 from cli.kube.resources import PLACED
 from cli.stdin import name_of
-from extender import PersistentVolume, StorageClass
+from extender.kubernetes import PersistentVolume, StorageClass
 from longhorn import Unreadable
 from planner.additions import Addition, Wanted
 from planner.steps.workloads import MOST_PODS, Fill, PlaceWorkloads

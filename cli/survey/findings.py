@@ -7,17 +7,11 @@ import msgspec
 
 from cli.largest import largest
 from cli.survey.losses import endangered, with_data
-from extender import (
-    ClusterView,
-    Extender,
-    StorageClass,
-    UnresolvableClaimError,
-    node_rejection,
-    why_unusable,
-)
-from extender.demand.estimates import estimate_volume
-from extender.demand.requests import LONGHORN_PROVISIONERS
-from extender.kubernetes import Claim, ClaimKey
+from extender import ClusterView, Extender, UnresolvableClaimError
+from extender.demand import LONGHORN_PROVISIONERS, estimate_volume
+from extender.kubernetes import Claim, ClaimKey, StorageClass
+from extender.space import why_unusable
+from extender.verdicts import node_rejection
 from longhorn import (
     DiskSpace,
     NodeName,

@@ -7,17 +7,10 @@ import msgspec
 from cli.explaining.remedies import REJECTIONS
 from cli.kube.pods import Pod
 from cli.volumes.words import PODS
-from extender import (
-    ClaimKey,
-    ClusterView,
-    PodRef,
-    Rejection,
-    UnresolvableClaimError,
-)
-from extender.demand.requests import resolve_for_scheduled
-from extender.verdicts.attaching import unattachable
-from extender.verdicts.rejections import StrictLocalElsewhere, UnknownNode
-from extender.verdicts.situation import strict_nodes
+from extender import ClusterView, PodRef, Rejection, UnresolvableClaimError
+from extender.demand import resolve_for_scheduled
+from extender.kubernetes import ClaimKey
+from extender.verdicts import StrictLocalElsewhere, UnknownNode, strict_nodes, unattachable
 from longhorn import (
     NodeName,
     Volume,

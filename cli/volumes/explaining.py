@@ -22,7 +22,9 @@ from cli.volumes.scheduled import scheduled_report
 from cli.volumes.unbound import other_storage, unbound
 from cli.volumes.waiting import Count, Waiting, count_of, waiting_of
 from cli.volumes.words import PLACES, WAITS
-from extender import NOBODY, Claim, ClusterView
+from extender import ClusterView
+from extender.demand import NOBODY
+from extender.kubernetes import Claim
 from longhorn import (
     Moment,
     NodeName,

@@ -7,8 +7,9 @@ from cli.explaining.details import claims_of_volumes
 from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.pods import suggestion
-from extender import LONGHORN_DRIVERS, Claim, ClaimKey, ClusterView
-from extender.demand.estimates import future_volume_name
+from extender import ClusterView
+from extender.demand import LONGHORN_DRIVERS, future_volume_name
+from extender.kubernetes import Claim, ClaimKey
 from longhorn import Volume, VolumeName
 from planner.errors import unknown
 

@@ -9,19 +9,23 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from extender import ClusterView, NodeSpace, Rejection, node_rejection, source_replicas
-from extender.demand.items import demand_of
-from extender.explaining.disks import Shortfall, Trials, least_growth
-from extender.upcoming.volumes import need_in
-from extender.verdicts.rejections import (
+from extender import ClusterView, Rejection
+from extender.demand import demand_of, source_replicas
+from extender.explaining import Shortfall, Trials, least_growth
+from extender.space import NodeSpace
+from extender.upcoming import need_in
+from extender.verdicts import (
     ClusterChange,
     EngineImageMissing,
     EngineSwitchedOff,
     InstanceManagerMissing,
+    InsufficientStorage,
     LinkedCloneElsewhere,
+    VolumesDoNotFit,
+    node_mismatch,
+    node_rejection,
+    shortage,
 )
-from extender.verdicts.shortages import InsufficientStorage, VolumesDoNotFit
-from extender.verdicts.suitability import node_mismatch, shortage
 from longhorn import (
     Candidate,
     Candidates,

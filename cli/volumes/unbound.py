@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from cli.explaining.remedies import ERRORS
 from cli.kube.pods import Pod
 from cli.volumes.report import PodReport, State, VolumeReport
-from extender import Claim, ClusterView, PodRef, UnresolvableClaimError, needed_class
-from extender.demand.requests import LONGHORN_PROVISIONERS, resolve
+from extender import ClusterView, PodRef, UnresolvableClaimError
+from extender.demand import LONGHORN_PROVISIONERS, needed_class, resolve
+from extender.kubernetes import Claim
 
 
 def unbound(claim: Claim, pods: Sequence[Pod], view: ClusterView) -> VolumeReport:

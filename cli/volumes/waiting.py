@@ -5,7 +5,8 @@ from datetime import UTC, timedelta
 
 import msgspec
 
-from extender import ClusterView, source_replicas
+from extender import ClusterView
+from extender.demand import source_replicas
 from longhorn import (
     MOST_REPLICAS,
     NOTHING_DUE,

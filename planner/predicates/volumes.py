@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from extender import Claim, ClusterView, NodeTerm, PodRef, class_of
+from extender import ClusterView, PodRef
+from extender.kubernetes import Claim, NodeTerm, class_of
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.predicates.refusals import Refusal

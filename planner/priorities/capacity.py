@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from extender import LONGHORN_PROVISIONERS, Claim, StorageClass, class_of
+from extender.demand import LONGHORN_PROVISIONERS
+from extender.kubernetes import Claim, StorageClass, class_of
 from longhorn import CAPACITY_TRACKING, Node, NodeDisks, NodeName, capacity_of, tracked_need
 from planner.cluster import Cluster
 from planner.records import Pod

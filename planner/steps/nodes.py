@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import structs
 
-from extender import Claim, CsiNode
+from extender.kubernetes import Claim, CsiNode
 from longhorn import (
     Condition,
     Disk,

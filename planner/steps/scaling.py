@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from extender import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume
 from planner.additions import Wanted
 from planner.errors import PlanError, unknown
 from planner.naming import first_of, natural

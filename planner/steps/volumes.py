@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from extender import Claim, ClaimKey, PersistentVolume
+from extender.kubernetes import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
 from planner.naming import natural

@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 import msgspec
 from msgspec import structs
 
-from extender import LONGHORN_PROVISIONERS, Claim, StorageClass, class_name
+from extender.demand import LONGHORN_PROVISIONERS
+from extender.kubernetes import Claim, StorageClass, class_name
 from longhorn import Node, VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown

@@ -8,7 +8,7 @@ from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.listing import list_records
 from app.kube.resources import OPTED_OUT_NODES
-from extender import EngineOptOut
+from extender.kubernetes import EngineOptOut
 from tests.contract.exchange import ask, named
 from tests.e2e.control_plane import ControlPlane
 

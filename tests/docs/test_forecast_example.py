@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 from app.kube.resource import AnyRecord
-from extender import NOBODY, Answer, Asked, Extender, Timeouts, charges, expected
+from extender import Answer, Extender
+from extender.demand import NOBODY
+from extender.explaining import charges, expected
+from extender.holds import Asked, Timeouts
 from extender.holds.hold import Sighting
 from longhorn import Locality, NodeName
 from tests.builders import (

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from app.kube.resource import AnyRecord
-from extender import Balance, Extender, Score
+from extender import Balance, Extender
+from extender.scoring import Score
 from longhorn import Locality, NodeName
 from tests.builders import (
     GENEROUS,

@@ -22,8 +22,10 @@ from cli.explaining.remedies import (
     REJECTIONS,
     Remedy,
 )
-from extender import REASONS, ClaimProblem, ClusterChange, DiskRefusal
+from extender.errors import ClaimProblem
 from extender.holds.hold import End
+from extender.space import DiskRefusal
+from extender.verdicts import REASONS, ClusterChange
 from extender.verdicts.rejections import Rejection
 from tests.docs.pages import DOCS, REPORTS, ROOT, code_in, tables
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from extender import End
+from extender.holds import End
 from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
 from tests.fakes.installed import LONGHORN, NAMESPACE

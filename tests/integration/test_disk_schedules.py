@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from extender import End
+from extender.holds import End
 from tests.builders import GIB, conditions, document
 from tests.fakes import DISK_SCHEDULES, Answer, Call, Fault, Refused
 from tests.integration.instances import VIRTUAL_TIME

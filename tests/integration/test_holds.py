@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender import End
+from extender.holds import End
 from tests.fakes import Answer, Fault, Object, WatchGarbage
 from tests.integration.instances import VIRTUAL_TIME, setting
 from tests.integration.scheduling import (

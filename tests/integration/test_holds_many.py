@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from extender import End
+from extender.holds import End
 from tests.integration.instances import VIRTUAL_TIME, Process
 from tests.integration.scheduling import World, serving
 

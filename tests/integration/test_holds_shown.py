@@ -7,7 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from extender import End, Mode
+from extender import Mode
+from extender.holds import End
 from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.scheduling import ONE, PLACING_SECONDS, TWO, World, serving
 

@@ -17,7 +17,7 @@ from app.instance.room import Room, show_room
 from app.kube.reflector import CAUSES
 from app.metrics import ProcessMetrics
 from app.serving.metrics import Metrics
-from extender import State
+from extender.holds import State
 from monitoring.series import CONTROLLER_JOB, JOB, LONGHORN_DISKS, PREFIX
 
 NAMESPACE = "longhorn-scheduler"

@@ -8,8 +8,9 @@ from prometheus_client.metrics_core import Metric
 
 from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
 from app.serving.metrics import OUTCOMES, Metrics, outcome_of
-from extender import REASONS, Answer, Basis, Rejection
+from extender import Answer, Basis, Rejection
 from extender.demand.requests import PodRequest
+from extender.verdicts import REASONS
 from longhorn import NodeName
 from tests.builders import pod, view_of
 

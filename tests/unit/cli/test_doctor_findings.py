@@ -32,7 +32,8 @@ from cli.doctor.policies import NetworkPolicy
 from cli.doctor.problems import Check, Finding, Problem, Severity
 from cli.doctor.releases import Release
 from cli.doctor.rights import SCHEDULER_CONFIG, WAKE_UP, Right, needed_rights
-from extender import Mode, StorageClass
+from extender import Mode
+from extender.kubernetes import StorageClass
 from leader.endpointslice import backend_of, desired_slices
 from longhorn import OWN_EXTENDER, Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class

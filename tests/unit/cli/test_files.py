@@ -21,7 +21,7 @@ from app.errors import InputError
 from cli.bundles import bundled_namespaces
 from cli.documents import load_documents
 from cli.files import load_cluster
-from extender import Claim, ClaimKey
+from extender.kubernetes import Claim, ClaimKey
 from longhorn import Node, NodeName, Setting
 from planner.records import KubernetesNode
 from tests.builders import bare_class, claim, disk, replica, setting

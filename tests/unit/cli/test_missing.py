@@ -9,14 +9,9 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.missing import ANSWERED_FROM, ASKED_FROM, missing, unresolvable
-from extender import (
-    ClaimKey,
-    ClaimProblem,
-    PodRef,
-    PodStatus,
-    UnresolvableClaimError,
-    UnseenObjectError,
-)
+from extender import PodRef, UnresolvableClaimError
+from extender.errors import ClaimProblem, UnseenObjectError
+from extender.kubernetes import ClaimKey, PodStatus
 from longhorn import NodeName, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (

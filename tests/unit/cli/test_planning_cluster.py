@@ -12,7 +12,7 @@ from cli.kube.decoding import read_object
 from cli.kube.resources import PLANNED
 from cli.missing import PLANNED_FROM, missing
 from cli.planning.cluster import planned_cluster
-from extender import Claim, NodeTerm, PersistentVolume, Requirement
+from extender.kubernetes import Claim, NodeTerm, PersistentVolume, Requirement
 from longhorn import Node, NodeName, Setting, Unreadable
 from planner.cluster import Cluster
 from tests.builders import (

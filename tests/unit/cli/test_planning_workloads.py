@@ -9,7 +9,7 @@ import yaml
 
 from app.errors import InputError
 from cli.planning.workloads import read_workloads
-from extender import Claim, PersistentVolume, StorageClass, default_class
+from extender.kubernetes import Claim, PersistentVolume, StorageClass, default_class
 from planner.additions import Wanted, add_objects
 from planner.cluster import Cluster
 from tests.builders import GENEROUS, GIB, bare_class, claim, core_document

@@ -4,8 +4,9 @@ import pytest
 
 from app.instance.scores import ScoreReport
 from cli.report import Report, make_report, score_text
-from extender import Answer, Basis, Score, Scores
+from extender import Answer, Basis, Scores
 from extender.demand.requests import PodRequest
+from extender.scoring import Score
 from extender.verdicts.rejections import UnknownNode
 from longhorn import NodeName
 from tests.builders import node, pod, view_of

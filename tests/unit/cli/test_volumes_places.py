@@ -10,7 +10,8 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
 from cli.volumes.judging import place_of, seek
 from cli.volumes.words import PLACES
-from extender import REASONS, ClusterView
+from extender import ClusterView
+from extender.verdicts import REASONS
 from longhorn import NodeName, VolumeName
 from tests.builders import GIB, node_document, read
 from tests.unit.cli.volumes import replica, setting, volume

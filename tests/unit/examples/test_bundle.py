@@ -12,7 +12,7 @@ from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
-from extender import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import Node, Replica, Volume
 from planner.records import KubernetesNode
 from tests.builders import GIB

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
-from extender import ClusterView, Extender, Hold, PodRequest, Situation, StepLimits
+from extender import ClusterView, Extender, Hold, StepLimits
+from extender.demand import PodRequest
 from extender.demand.requests import NOBODY
 from extender.upcoming.book import Book
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Upcoming, by_certainty
+from extender.verdicts import Situation
 from longhorn import Moment
 from tests.builders import GENEROUS
 

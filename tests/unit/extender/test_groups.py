@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import (
-    Answer,
-    Asked,
-    Balance,
-    ClusterView,
-    End,
-    Extender,
-    GroupKey,
-    Mode,
-    Sighting,
-    State,
-    Timeouts,
-)
+from extender import Answer, Balance, ClusterView, Extender, Mode
+from extender.holds import Asked, End, Sighting, State, Timeouts
+from extender.kubernetes import GroupKey
 from extender.verdicts.rejections import MemberElsewhere
 from extender.verdicts.shortages import InsufficientStorage, RoomHeld
 from longhorn import Locality, NodeName, Volume

@@ -9,15 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.mirror import Known
-from extender import (
-    Answer,
-    Asked,
-    ClusterView,
-    Extender,
-    Timeouts,
-    UnresolvableClaimError,
-    ViewBuilder,
-)
+from extender import Answer, ClusterView, Extender, UnresolvableClaimError, ViewBuilder
+from extender.holds import Asked, Timeouts
 from extender.holds.hold import End, Hold
 from extender.verdicts.rejections import SettingUnreadable
 from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas

@@ -2,7 +2,9 @@
 
 from msgspec import structs
 
-from extender import Asked, Extender, Timeouts, shortfalls, spreads
+from extender import Extender
+from extender.explaining import shortfalls, spreads
+from extender.holds import Asked, Timeouts
 from extender.upcoming.book import Book
 from longhorn import Locality, NodeName
 from tests.builders import GENEROUS, GIB, bound, node, pod, setting, view_of, volume

@@ -11,17 +11,11 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from extender import (
-    Basis,
-    ChangeLog,
-    ClusterView,
-    Extender,
-    Ledger,
-    StepLimits,
-    local_disks,
-)
+from extender import Basis, ClusterView, Extender, Ledger, StepLimits
+from extender.explaining import local_disks
 from extender.space import There, node_space
 from extender.verdicts.shortages import LocalRoomAtRisk
+from extender.view import ChangeLog
 from longhorn import Disk, Locality, Node, NodeName, Replica, Volume
 from tests.builders import GENEROUS, GIB, accepted, ask, pod
 from tests.effort import examples

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import NodeSpace, Rejection, node_rejection, why_unusable
-from extender.space import There, node_space
+from extender import Rejection
+from extender.space import NodeSpace, There, node_space, why_unusable
+from extender.verdicts import node_rejection
 from extender.verdicts.rejections import (
     NodeDeleting,
     NodeEvicting,

@@ -1,7 +1,6 @@
 """What has changed since somebody last asked; what is kept for a key comes with that."""
 
-from extender import ChangeLog, VersionedCache
-from extender.view import MOST_CHANGES
+from extender.view import MOST_CHANGES, ChangeLog, VersionedCache
 from longhorn import NodeName
 
 A, B = NodeName("a"), NodeName("b")

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
 from app.settings import Settings
-from extender import Asked, ClusterView, Extender, Timeouts
+from extender import ClusterView, Extender
+from extender.holds import Asked, Timeouts
 from longhorn import Locality, Node, NodeName
 from tests.builders import GIB, bound, disk, node, pod, replica, view_of, volume
 

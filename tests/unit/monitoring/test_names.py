@@ -11,7 +11,7 @@ from app.instance.room import Room, show_room
 from app.kube.reflector import CAUSES
 from app.serving.metrics import Metrics
 from app.settings import Settings
-from extender import End, State
+from extender.holds import End, State
 from monitoring.panels import NAMESPACE, ROWS, Query
 from monitoring.rules import ALERTS
 from monitoring.series import (

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from extender import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import (
     Candidate,
     DiskId,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
-from extender import Claim, StorageClass
+from extender.kubernetes import Claim, StorageClass
 from longhorn import Locality, NodeName, VolumeName
 from planner.additions import Addition, Wanted
 from planner.errors import PlanError

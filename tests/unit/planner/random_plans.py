@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from extender import StorageClass
+from extender.kubernetes import StorageClass
 from longhorn import Disk, Locality, Node, Replica
 from planner.additions import Wanted
 from planner.cluster import Cluster

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from extender import ClaimKey, PodRef
+from extender import PodRef
+from extender.kubernetes import ClaimKey
 from longhorn import NodeName
 from planner.cluster import Cluster, Record, fill
 from planner.engine import Decision, Scheduler

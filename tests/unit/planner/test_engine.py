@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from extender import ClaimKey
+from extender.kubernetes import ClaimKey
 from planner.engine import Scheduler
 from planner.policy import SEED_POLICY, TODAY_POLICY
 from planner.priorities import PRIORITIES, Priority, label_preference, service_anti_affinity

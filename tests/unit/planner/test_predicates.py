@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from extender import Claim, NodeTerm, Requirement
+from extender.kubernetes import Claim, NodeTerm, Requirement
 from planner.predicates import PREDICATES
 from planner.records import (
     CloudDisk,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from extender import Claim, ClaimKey, PodRef
+from extender import PodRef
+from extender.kubernetes import Claim, ClaimKey
 from planner.records import Pod, Wishes
 from planner.workloads import (
     DAEMON_SET,

@@ -13,7 +13,8 @@ from app.instance.calls import (
     read_most,
 )
 from app.serving.wire import ExtenderRequest, Verb
-from extender import PodRef, PodStatus
+from extender import PodRef
+from extender.kubernetes import PodStatus
 from longhorn import NodeName
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -14,8 +14,9 @@ from app.instance.live_settings import NOBODY_LEADS
 from app.instance.picture import Sources, draw, of_instance
 from app.kube.resource import AnyRecord
 from app.serving.turns import Turns
-from extender import ClusterView, Hold, Ledger, WaitingPods
+from extender import ClusterView, Hold, Ledger
 from extender.verdicts.rejections import NodeNotReady
+from extender.waiting import WaitingPods
 from longhorn import NodeName
 from planner.picture import (
     DiskReport,

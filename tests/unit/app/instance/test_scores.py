@@ -5,8 +5,9 @@ import tracemalloc
 import pytest
 
 from app.instance.scores import LastScores, ScoreReport, ScoresState
-from extender import PodRef, Score, Scores
+from extender import PodRef, Scores
 from extender.demand.requests import PodRequest
+from extender.scoring import Score
 from longhorn import NodeName
 from tests.builders import pod
 

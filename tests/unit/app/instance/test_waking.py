@@ -16,18 +16,11 @@ from app.kube.connection import Connection
 from app.kube.resource import AnyRecord
 from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
-from extender import (
-    Asked,
-    ChangeLog,
-    ClaimKey,
-    ClusterView,
-    End,
-    Extender,
-    PodRef,
-    PodRequest,
-    Timeouts,
-    resolve,
-)
+from extender import ClusterView, Extender, PodRef
+from extender.demand import PodRequest, resolve
+from extender.holds import Asked, End, Timeouts
+from extender.kubernetes import ClaimKey
+from extender.view import ChangeLog
 from longhorn import NodeName, VolumeName
 from tests.builders import (
     GENEROUS,

@@ -8,7 +8,7 @@ import pytest
 from app.kube.resources import OPTED_OUT_NODES
 from app.kube.sources import sources
 from app.settings import load
-from extender import CsiNode, EngineOptOut
+from extender.kubernetes import CsiNode, EngineOptOut
 from longhorn import EngineImage, InstanceManager, NodeName
 from tests.builders import core_document, csi_node, csi_node_document, document, read
 

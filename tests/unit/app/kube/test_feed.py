@@ -6,7 +6,7 @@ from app.kube.errors import MalformedError
 from app.kube.feed import Feed, Source
 from app.kube.mirror import Change
 from app.kube.resources import CLAIMS
-from extender import Claim
+from extender.kubernetes import Claim
 
 SOURCE = Source(resource=CLAIMS)
 

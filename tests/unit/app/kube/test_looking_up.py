@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from app.kube.connection import Connection
 from app.kube.errors import StatusError
 from app.kube.looking_up import MOST_AT_ONCE, SHORTEST_SECONDS, LookUps, Searches
-from extender import ClaimKey, PodRef, PodStatus
+from extender import PodRef
+from extender.kubernetes import ClaimKey, PodStatus
 from tests.builders import core_document
 from tests.fakes import Answer, Call, FakeApiServer, Fault, Object
 

@@ -15,7 +15,8 @@ from app.kube.connection import Connection
 from app.kube.errors import StatusError
 from app.kube.pods import FollowedPods, list_pending, wake
 from app.kube.translate import Pod, pod_record
-from extender import PodRef, PodStatus
+from extender import PodRef
+from extender.kubernetes import PodStatus
 from tests.builders import core_document
 from tests.fakes import Call, FakeApiServer, Object
 

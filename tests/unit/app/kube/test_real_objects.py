@@ -10,8 +10,10 @@ from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.view import build_view
-from extender import Basis, Claim, ClusterView, Extender, PersistentVolume, PodRef, why_unusable
+from extender import Basis, ClusterView, Extender, PodRef
 from extender.demand.existing import ExistingReplica, Worth, existing_by_node
+from extender.kubernetes import Claim, PersistentVolume
+from extender.space import why_unusable
 from extender.verdicts.shortages import NoUsableDisk
 from longhorn import Condition, DiskSpace, Node, NodeName, Replica, Unreadable, Volume, need_of
 from tests.builders import GENEROUS, bound, disk, node, rejection, setting, view_of, volume

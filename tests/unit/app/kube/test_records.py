@@ -19,12 +19,12 @@ from app.kube.resources import PERSISTENT_VOLUMES
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLACED, PLANNED
-from extender import (
+from extender import PodRef
+from extender.kubernetes import (
     Claim,
     ClaimKey,
     NodeTerm,
     PersistentVolume,
-    PodRef,
     PodStatus,
     Requirement,
     StorageClass,

@@ -16,17 +16,9 @@ from hypothesis.stateful import (
 )
 
 from app.kube.mirror import Known
-from extender import (
-    ClusterView,
-    Cursor,
-    Extender,
-    PodRequest,
-    Rejection,
-    Scores,
-    UnresolvableClaimError,
-    ViewBuilder,
-)
-from extender.view import MOST_CHANGES
+from extender import ClusterView, Extender, Rejection, Scores, UnresolvableClaimError, ViewBuilder
+from extender.demand import PodRequest
+from extender.view import MOST_CHANGES, Cursor
 from longhorn import DiskSchedule, Node, NodeName, Replica, Unreadable, VolumeName
 from tests.builders import (
     GENEROUS,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from app.errors import BadRequestError
 from app.serving.admission import decode_review, encode_answer, new_pod, patch_of
-from extender import ClaimKey, ClaimTemplate, Injection, InjectionOutcome, NewPod
+from extender.demand import Injection, InjectionOutcome
+from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod
 from tests import admission
 from tests.admission import RESOURCE, Object, admitted, ephemeral, of_claim, review, with_resource
 

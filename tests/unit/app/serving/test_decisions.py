@@ -10,20 +10,10 @@ from prometheus_client import CollectorRegistry
 from app.serving.decisions import Asking, Decisions, OtherPodError, UnavailableError
 from app.serving.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.wire import ExtenderRequest, Verb
-from extender import (
-    Answer,
-    Asked,
-    ClusterView,
-    End,
-    Extender,
-    GroupKey,
-    PodRef,
-    PodStatus,
-    Scores,
-    Timeouts,
-    UnresolvableClaimError,
-)
+from extender import Answer, ClusterView, Extender, PodRef, Scores, UnresolvableClaimError
+from extender.holds import Asked, End, Timeouts
 from extender.holds.hold import Sighting
+from extender.kubernetes import GroupKey, PodStatus
 from longhorn import Locality, NodeName
 from tests.builders import GENEROUS, GIB, bound, node, pod, replica, view_of, volume
 

@@ -18,8 +18,9 @@ from app.serving.names import NodeNames
 from app.serving.victims import decode_preemption, encode_victims
 from app.serving.wire import decode_request, encode_error, encode_scores
 from app.settings import Settings
-from extender import Extender, Score, Scores
+from extender import Extender, Scores
 from extender.demand.requests import PodRequest
+from extender.scoring import Score
 from tests.builders import GENEROUS, view_of
 
 WIRE = Path(__file__).parents[3] / "data" / "wire"

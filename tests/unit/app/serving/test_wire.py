@@ -10,8 +10,10 @@ from app.errors import BadRequestError
 from app.serving import wire
 from app.serving.names import NodeNames
 from app.serving.wire import ExtenderRequest, encode_scores
-from extender import Answer, Basis, ClaimKey, PodRef, PodStatus, Rejection, Score, Scores
+from extender import Answer, Basis, PodRef, Rejection, Scores
 from extender.demand.requests import PodRequest
+from extender.kubernetes import ClaimKey, PodStatus
+from extender.scoring import Score
 from longhorn import NodeName
 from tests.builders import view_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from cli.kube.decoding import read_object
 from cli.kube.resources import PLANNED
-from extender import Claim, NodeTerm, PersistentVolume, Requirement, StorageClass
+from extender.kubernetes import Claim, NodeTerm, PersistentVolume, Requirement, StorageClass
 from longhorn import Unreadable
 from planner.records import Budget, KubernetesNode, Selector, Service
 from tests.builders import GIB, core_document

@@ -8,7 +8,7 @@ from app.config import RESOURCE
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
-from extender import Requirement
+from extender.kubernetes import Requirement
 from longhorn import Unreadable
 from planner.records import CloudDisk, HostPort, PodTerm, Selector, Wishes
 from tests.builders import GIB, MIB, core_document

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cli.kube.planned_pods import PlannedPod, planned_wishes
-from extender import NodeTerm, Requirement
+from extender.kubernetes import NodeTerm, Requirement
 from planner.records import PodTerm, PreferredNodes, PreferredPods, Selector, Spread, Wishes
 
 ZONE, LABELS = "topology.kubernetes.io/zone", {"app": "web", "rev": "1"}

@@ -17,7 +17,7 @@ from cli.kube.pods import Pod
 from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PLANNED, PODS, SERVICES, WORKLOADS
 from cli.kube.snapshot import EXPLAINING, PLANNING, Scope, read_snapshot
 from cli.kube.view import build_view
-from extender import Claim, CsiNode, PersistentVolume, StorageClass
+from extender.kubernetes import Claim, CsiNode, PersistentVolume, StorageClass
 from longhorn import (
     BackingImage,
     DiskSchedule,

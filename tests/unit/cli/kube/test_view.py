@@ -5,7 +5,7 @@ import pytest
 from app.kube.resource import AnyRecord
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
-from extender import PodStatus
+from extender.kubernetes import PodStatus
 from longhorn import NodeName, Settings, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender import Claim, StorageClass, class_of, default_class
+from extender.kubernetes import Claim, StorageClass, class_of, default_class
 from tests.builders import claim
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from extender import Basis, Claim, StorageClass, UnresolvableClaimError
+from extender import Basis, UnresolvableClaimError
 from extender.demand.estimates import estimate_volume, future_backing_image
+from extender.kubernetes import Claim, StorageClass
 from longhorn import BackingImage, Locality, Volume, due_replicas, shard_size_bytes
 from tests.builders import (
     GIB,

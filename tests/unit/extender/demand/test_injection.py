@@ -6,15 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import (
-    ClaimKey,
-    ClaimTemplate,
-    Injection,
-    InjectionOutcome,
-    NewPod,
-    judge_claims,
-    judge_pod,
-)
+from extender.demand import Injection, InjectionOutcome, judge_claims, judge_pod
+from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod
 from tests.builders import (
     bare_class,
     bound,

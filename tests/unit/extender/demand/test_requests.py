@@ -4,8 +4,9 @@ import pytest
 from msgspec import structs
 
 from app.kube.resource import AnyRecord
-from extender import PodRef, StorageClass, UnresolvableClaimError
+from extender import PodRef, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
+from extender.kubernetes import StorageClass
 from longhorn import Locality, Need, TopologyTerm, Unreadable, Volume
 from tests.builders import (
     GIB,

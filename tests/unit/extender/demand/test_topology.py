@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender import Asked, Extender, Sighting, Timeouts, UnresolvableClaimError
+from extender import Extender, UnresolvableClaimError
+from extender.holds import Asked, Sighting, Timeouts
 from extender.verdicts.shortages import NoRoomAnywhere
 from longhorn import Node, NodeName, Setting
 from tests.builders import (

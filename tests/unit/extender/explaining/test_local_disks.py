@@ -1,6 +1,8 @@
 """On which disk each volume is, or would go."""
 
-from extender import Charge, Ledger, LocalDisks, State, charges, local_disks
+from extender import Ledger
+from extender.explaining import Charge, LocalDisks, charges, local_disks
+from extender.holds import State
 from longhorn import DiskName, Locality, NodeName, VolumeName
 from tests.builders import (
     GIB,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender import Headroom, Shortfall, shortfalls
+from extender.explaining import Headroom, Shortfall, shortfalls
 from extender.explaining.disks import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
 from packing import Bin, Item

@@ -3,8 +3,8 @@
 import msgspec
 
 from app.kube.resource import AnyRecord
-from extender import Hindrance, Spread, spreads
 from extender.demand.requests import resolve
+from extender.explaining import Hindrance, Spread, spreads
 from longhorn import Locality, NodeName, VolumeName
 from tests.builders import (
     GIB,

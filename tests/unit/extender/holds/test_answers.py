@@ -3,7 +3,8 @@
 import pytest
 from msgspec import structs
 
-from extender import Asked, End, Extender, State, Timeouts
+from extender import Extender
+from extender.holds import Asked, End, State, Timeouts
 from longhorn import NodeName
 from tests.builders import GENEROUS, claim, disk, node, pod, storage_class, view_of
 

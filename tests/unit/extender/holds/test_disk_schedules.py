@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import Asked, ClusterView, End, Extender, Ledger, Timeouts
+from extender import ClusterView, Extender, Ledger
 from extender.demand.requests import resolve_for_scheduled
+from extender.holds import Asked, End, Timeouts
 from extender.holds.evidence import is_confirmed, volumes_still_held
 from extender.holds.hold import Hold, Sighting, State
 from extender.holds.new_hold import hold_for

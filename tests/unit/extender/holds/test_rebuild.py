@@ -4,8 +4,10 @@ import msgspec
 import pytest
 
 from app.kube.resource import AnyRecord
-from extender import Claim, Hold, Mode, PodStatus, State, rebuild
+from extender import Hold, Mode
+from extender.holds import State, rebuild
 from extender.holds.hold import Signal
+from extender.kubernetes import Claim, PodStatus
 from longhorn import NodeName, Replica
 from tests.builders import (
     bound,

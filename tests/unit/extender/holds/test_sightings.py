@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from extender import Claim, ClaimKey, Hold, Mode, PodStatus
+from extender import Hold, Mode
 from extender.holds.evidence import sighting_of
 from extender.holds.hold import Sighting
+from extender.kubernetes import Claim, ClaimKey, PodStatus
 from longhorn import NodeName
 from tests.builders import claim, hold, pod
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from extender import Asked, Extender, Hold, Ledger, PodRef, Timeouts, TooMuchHeldError
+from extender import Extender, Hold, Ledger, PodRef
+from extender.errors import TooMuchHeldError
+from extender.holds import Asked, Timeouts
 from extender.holds.new_hold import MOST_BYTES, fits_memory_budget, node_set, size_bytes
 from longhorn import NodeName
 from tests.builders import (

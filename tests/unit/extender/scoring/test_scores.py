@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender import (
-    Balance,
-    ChangeLog,
-    ClusterView,
-    Extender,
-    Ledger,
-    Score,
-    Scores,
-)
+from extender import Balance, ClusterView, Extender, Ledger, Scores
+from extender.scoring import Score
 from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, scores_of
+from extender.view import ChangeLog
 from longhorn import Locality, Node, NodeName
 from tests.builders import (
     GENEROUS,

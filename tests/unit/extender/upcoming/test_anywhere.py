@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Asked, Ended, Extender, PodStatus, Timeouts
+from extender import Extender
+from extender.holds import Asked, Ended, Timeouts
+from extender.kubernetes import PodStatus
 from extender.view import ClusterView
 from longhorn import Disk, Locality, NodeName, Replica
 from tests.builders import (

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Extender, Hold, State, ViewBuilder
+from extender import Extender, Hold, ViewBuilder
 from extender.demand.requests import NOBODY
+from extender.holds import State
 from extender.upcoming.eligibility import Takers
 from extender.upcoming.forecast import Forecast
 from longhorn import Locality, Node, Volume, need_of

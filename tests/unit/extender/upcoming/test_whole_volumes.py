@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
-from extender import Answer, Asked, ClusterView, Extender, PodStatus, Rejection, Timeouts
+from extender import Answer, ClusterView, Extender, Rejection
+from extender.holds import Asked, Timeouts
+from extender.kubernetes import PodStatus
 from extender.upcoming.forecast import Forecast
 from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere
 from longhorn import Locality, Node, NodeName, VolumeName

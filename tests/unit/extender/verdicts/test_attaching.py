@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Basis, ClusterView, CsiNode, Extender, PodRef, ViewBuilder
+from extender import Basis, ClusterView, Extender, PodRef, ViewBuilder
+from extender.kubernetes import CsiNode
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,

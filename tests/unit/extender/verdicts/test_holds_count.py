@@ -7,17 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import (
-    Answer,
-    Asked,
-    Basis,
-    ClusterView,
-    Extender,
-    PodRef,
-    StepLimits,
-    Timeouts,
-)
+from extender import Answer, Basis, ClusterView, Extender, PodRef, StepLimits
 from extender.demand.requests import resolve
+from extender.holds import Asked, Timeouts
 from extender.holds.hold import Sighting
 from extender.verdicts.rejections import UnknownNode
 from extender.verdicts.shortages import InsufficientStorage, RoomHeld

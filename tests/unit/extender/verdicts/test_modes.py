@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender import Answer, Asked, Basis, Extender, Mode, Timeouts
+from extender import Answer, Basis, Extender, Mode
+from extender.holds import Asked, Timeouts
 from extender.holds.hold import Sighting, State
 from extender.verdicts.rejections import NodeReserved, PodUnscheduled, UnknownNode
 from extender.verdicts.shortages import InsufficientStorage

@@ -1,6 +1,8 @@
 """The last room is not given away that is owed to volumes which were counted before."""
 
-from extender import Answer, Asked, ClusterView, Extender, PodStatus, Timeouts
+from extender import Answer, ClusterView, Extender
+from extender.holds import Asked, Timeouts
+from extender.kubernetes import PodStatus
 from extender.verdicts.shortages import PendingReplicas
 from longhorn import NodeName, Volume
 from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume

@@ -5,7 +5,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from extender import REASONS, ClusterView, Rejection, StepLimits
+from extender import ClusterView, Rejection, StepLimits
+from extender.verdicts import REASONS
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,

@@ -4,7 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import NOBODY, Asked, Basis, ClusterView, Extender, Timeouts, ViewBuilder
+from extender import Basis, ClusterView, Extender, ViewBuilder
+from extender.demand import NOBODY
+from extender.holds import Asked, Timeouts
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import (
     NoRoomAnywhere,

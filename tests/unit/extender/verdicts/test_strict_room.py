@@ -14,7 +14,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from extender import Answer, Asked, ClusterView, Extender, PodStatus, Timeouts
+from extender import Answer, ClusterView, Extender
+from extender.holds import Asked, Timeouts
+from extender.kubernetes import PodStatus
 from extender.verdicts.shortages import LocalRoomAtRisk
 from longhorn import (
     Candidate,

@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import PodStatus, WaitingPod, WaitingPods, resolve, wants_of
+from extender.demand import resolve
+from extender.kubernetes import PodStatus
+from extender.waiting import WaitingPod, WaitingPods, wants_of
 from extender.waiting.pods import FORGET_SECONDS, MOST_BYTES
 from longhorn import NodeName
 from tests.builders import bound, pod, view_of, volume, waiting_pod, wants

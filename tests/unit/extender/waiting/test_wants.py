@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender import ClusterView, resolve
+from extender import ClusterView
+from extender.demand import resolve
 from extender.waiting.wants import Wants, wants_of
 from longhorn import Locality, Volume
 from tests.builders import GIB, bound, pod, replica, view_of, volume, wants

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from extender import Claim
+from extender.kubernetes import Claim
 from longhorn import Locality
 from planner.additions import Wanted
 from planner.errors import PlanError

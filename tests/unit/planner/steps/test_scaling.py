@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from extender import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume
 from longhorn import Volume
 from planner.errors import PlanError
 from planner.picture import Kind, StepReport
