@@ -188,14 +188,15 @@ def by_place(
     wanted = (*request.volumes, *request.remote)
     if not any(each.volume.keeps_zone or each.volume.keeps_region for each in wanted):
         return [(request, candidates)]
-    found: dict[tuple[str, str], list[NodeName]] = {}
+    found: dict[tuple[str, str], tuple[PodRequest, list[NodeName]]] = {}
     for name in candidates:
         space = view.spaces.get(name)
         place = ("", "") if space is None else (space.node.zone, space.node.region)
-        found.setdefault(place, []).append(name)
-    if not found:
-        return [(request, candidates)]
-    return [(_at_place(request, names[0], view), names) for names in found.values()]
+        if place not in found:
+            fixed = request if space is None else _fixed_request(request, space.node)
+            found[place] = fixed, []
+        found[place][1].append(name)
+    return [*found.values()] or [(request, candidates)]
 
 
 def _check_replicas(volume: Volume, view: ClusterView) -> None:
@@ -278,12 +279,9 @@ def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView)
     )
 
 
-def _at_place(request: PodRequest, name: NodeName, view: ClusterView) -> PodRequest:
-    space = view.spaces.get(name)
-    if space is None:
-        return request
+def _fixed_request(request: PodRequest, node: Node) -> PodRequest:
     return structs.replace(
         request,
-        volumes=tuple(fixed_to_zone_of(each, space.node) for each in request.volumes),
-        remote=tuple(fixed_to_zone_of(each, space.node) for each in request.remote),
+        volumes=tuple(fixed_to_zone_of(each, node) for each in request.volumes),
+        remote=tuple(fixed_to_zone_of(each, node) for each in request.remote),
     )

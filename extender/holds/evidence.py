@@ -51,7 +51,7 @@ def is_confirmed(hold: Hold, view: ClusterView) -> bool:
             for volume in hold.volumes
         )
         and all(is_shown(volume, view, hold.nodes) for volume in (*hold.volumes, *hold.remote))
-        and not is_asking(hold, view)
+        and not is_ungranted(hold, view)
     )
 
 
@@ -64,7 +64,7 @@ def is_attaching(hold: Hold, view: ClusterView) -> bool:
     )
 
 
-def is_asking(hold: Hold, view: ClusterView) -> bool:
+def is_ungranted(hold: Hold, view: ClusterView) -> bool:
     """Whether some replica that was placed since the answer may be refused by its disk yet."""
     return any(
         is_tentative(replica, view)
@@ -201,7 +201,7 @@ def _is_counted_by_longhorn(
 def _is_newer(replica: Replica, hold: Hold) -> bool:
     """Whether Longhorn put a replica where it is since the answer."""
     is_known = replica.name in hold.placed_before
-    return not is_known and (replica.name, replica.node, replica.disk) not in hold.asking_before
+    return not is_known and (replica.name, replica.node, replica.disk) not in hold.ungranted_before
 
 
 def _selected(hold: Hold, claims: Mapping[ClaimKey, Claim]) -> NodeName | None:

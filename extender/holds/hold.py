@@ -118,7 +118,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     placed_before: frozenset[ReplicaName]
     """Replicas of the volumes that had a disk for good at the answer. Newer ones show where
     Longhorn put the volumes since."""
-    asking_before: frozenset[tuple[ReplicaName, NodeName | None, DiskId | None]] = frozenset()
+    ungranted_before: frozenset[tuple[ReplicaName, NodeName | None, DiskId | None]] = frozenset()
     """Those on a disk that had not granted them at the answer, turned away or not. There they are
     not newer either, but the disk may refuse them yet."""
     existing: frozenset[tuple[VolumeName, NodeName]]

@@ -11,9 +11,9 @@ from msgspec import structs
 
 from extender.holds.deadlines import Deadlines, Timeouts, still_asked
 from extender.holds.evidence import (
-    is_asking,
     is_attaching,
     is_confirmed,
+    is_ungranted,
     sighting_of,
     without_stale,
 )
@@ -61,7 +61,7 @@ class Ledger:
         self._deadlines = Deadlines(self._holds, self.changes)
         self._cursors: tuple[Cursor | None, Cursor | None] = (None, None)
         """Up to where the changes of holds and of volumes are compared with each other."""
-        self._asking: set[str] = set()
+        self._ungranted: set[str] = set()
         """The holds for which a disk has yet to grant a replica that is placed there."""
 
     def __len__(self) -> int:
@@ -200,7 +200,7 @@ class Ledger:
         """End the holds that the objects of *view* confirm or whose time is over."""
         changed = self._changed(view)
         confirmed = [uid for uid in changed if is_confirmed(self._holds[uid], view)]
-        self._asking = {uid for uid in changed if is_asking(self._holds[uid], view)}
+        self._ungranted = {uid for uid in changed if is_ungranted(self._holds[uid], view)}
         for hold in map(self._holds.__getitem__, changed):
             if hold.bound_at is not None and hold.attaching_at is None and is_attaching(hold, view):
                 self._amend(structs.replace(hold, attaching_at=now))
@@ -223,7 +223,7 @@ class Ledger:
         if uids is None or volumes is None:
             return [*self._holds]
         waiting = (hold.pod.uid for name in volumes for hold in self._by_volume.of(name))
-        changed = {*uids, *waiting, *self._asking}
+        changed = {*uids, *waiting, *self._ungranted}
         return sorted(uid for uid in changed if uid in self._holds)
 
     def _look(self, uid: str, claims: Mapping[ClaimKey, Claim], now: float) -> Outcome:

@@ -49,16 +49,18 @@ def hold_for(
     is_chosen = only_candidate or (asked.group is not None and len(nodes) == 1)
     volumes = (*request.volumes, *request.remote)
     replicas = [each for volume in volumes for each in view.replicas.get(volume.name, ())]
-    asking = [each for each in replicas if is_tentative(each, view)]
+    ungranted = [each for each in replicas if is_tentative(each, view)]
     return Hold(
         pod=request.pod,
         volumes=request.volumes,
         remote=request.remote,
-        placed_before=frozenset(each.name for each in replicas if each.disk and each not in asking),
-        asking_before=frozenset(
+        placed_before=frozenset(
+            each.name for each in replicas if each.disk and each not in ungranted
+        ),
+        ungranted_before=frozenset(
             (each.name, *each.named_place)
             for each in replicas
-            if each in asking or each.turned_away_from
+            if each in ungranted or each.turned_away_from
         ),
         existing=frozenset(
             (volume, node) for volume, on in existing_of(request, view).items() for node in on

@@ -215,7 +215,7 @@ class Naive:
             r
             for r in placed
             if r.name not in hold.placed_before
-            and (r.name, r.node, r.disk) not in hold.asking_before
+            and (r.name, r.node, r.disk) not in hold.ungranted_before
         ]
         usable = [r for r in placed if not (r.failed or r.evicting or r.deleting)]
         enough = volume.wanted_replicas == 1 or len(usable) >= volume.wanted_replicas
