@@ -16,31 +16,22 @@ For a pod that is asked about, `ask` takes out what is its own. It is put back b
 question, or when the book is brought up to date: nothing awaits meanwhile.
 """
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from heapq import heappop, heappush
 
 from extender.holds.hold import chosen_of, volumes_of
 from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.upcoming.forecast import Forecast
+from extender.upcoming.observed import DueOnNodes, NodesSeen, ReplenishmentWaits
 from extender.upcoming.pinned import OpenHolds, open_holds, pending_on, pinned_to
+from extender.upcoming.queue import PlacementQueue
 from extender.upcoming.undo import UndoLog
-from extender.upcoming.upcoming import Certainty, Upcoming, by_certainty
+from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.upcoming.volumes import anywhere_of
-from extender.upcoming.waits import Patience, ReplenishmentWaits
 from extender.view import ChangeLog, ClusterView
 from extender.work import Work
-from longhorn import (
-    NOTHING_DUE,
-    DiskName,
-    DiskSpace,
-    Moment,
-    NodeName,
-    NodeRefusal,
-    VolumeName,
-)
+from longhorn import DiskName, Moment, NodeName, VolumeName
 
 _STEPS_PER_VOLUME, _STEPS_PER_NODE, _HOLDS_PER_STEP = 3, 1, 20
 """What it takes to find out what comes of a volume, and whether a node still takes all; and how
@@ -60,8 +51,6 @@ class Book:
     Attributes:
         anywhere: What counts of what comes anywhere, by volume.
         forecast: Where it finds room.
-        beyond: By how many bytes disks were filled beyond their limit while the book was kept: more
-            was placed there, the limit did not fall.
         overfull: Nodes that do not take all that is pinned to them: other replicas came first.
         turn: Another one with every change, and for every pod that is asked about.
     """
@@ -82,28 +71,18 @@ class Book:
         self.forecast = Forecast(view, self.pinned, self._log, step_limit)
         self._holds = {hold.pod.uid: hold for hold in ledger}
         """As they were when the book was last brought up to date."""
-        self._spaces = {**view.spaces}
-        """The same of the nodes."""
-        self.beyond: dict[tuple[NodeName, DiskName], int] = {}
+        self._seen = NodesSeen(view)
         self._pinned: dict[NodeName, tuple[Upcoming, ...]] = {}
         """What is pinned to nodes, without open holds, as far as somebody has asked."""
-        self._due: dict[NodeName, set[VolumeName]] = {}
-        """The volumes of which a replica without an object is due on a node."""
-        self._due_on: dict[VolumeName, NodeName] = {}
+        self._due = DueOnNodes()
         self._waits = ReplenishmentWaits()
-        self._patience = Patience()
+        self._queue = PlacementQueue(self.forecast, self.anywhere)
         self._outdated: dict[VolumeName, None] = {}
         """Volumes of which it must be worked out again what comes."""
         self._displaced: dict[VolumeName, None] = {}
         """Volumes whose replicas may have to go elsewhere, as nodes have changed where they are."""
         self._unchecked: dict[NodeName, None] = {}
         """Nodes that may not take all any more that is forecast there."""
-        self._turns: list[tuple[bool, VolumeName]] = []
-        """The volumes that are to find room, a heap: the surest first."""
-        self._is_roomier = False
-        """Whether some replica may find room that found none."""
-        self._next_tried = (False, VolumeName(""))
-        """Where the next round of retries begins."""
         self._uid, self._own = "", frozenset[VolumeName]()
         """The pod that is asked about."""
         self._apart: AbstractSet[NodeName] = frozenset()
@@ -129,14 +108,14 @@ class Book:
         for name in (*own, *also_held):
             self.forecast.take_out(name)
             self._log.pop(self.anywhere, name)
-            if name in self._due_on:
-                apart.add(self._due_on[name])
+            if name in self._due.node_of:
+                apart.add(self._due.node_of[name])
         for name in own:
             apart.update(pending_on(name, self._view))
             apart.update(node for each in self._ledger.holds_of(name) for node in chosen_of(each))
         self._apart = apart
         for node in sorted(apart.intersection(self._view.spaces)):
-            space, due = self._view.spaces[node], self._due.get(node, ())
+            space, due = self._view.spaces[node], self._due.on(node)
             load = pinned_to(space, self._view, self._ledger, due, but=uid, own=self._own)
             self._log.set(self._pinned, node, load)
             self.forecast.note_taken(node, has_more=True)
@@ -177,10 +156,15 @@ class Book:
         return {*self._apart, *self._log.changed(self.forecast.on)}
 
     @property
+    def beyond(self) -> Mapping[tuple[NodeName, DiskName], int]:
+        """By how many bytes disks were seen to be filled beyond their limit."""
+        return self._seen.beyond
+
+    @property
     def busy(self) -> set[NodeName]:
         """The nodes to which anything comes, but for replicas that are bound to them."""
         chosen = self._ledger.chosen_nodes(but=self._uid)
-        return chosen | self.forecast.on.keys() | self._due.keys()
+        return chosen | self.forecast.on.keys() | self._due.nodes
 
     @property
     def open(self) -> OpenHolds:
@@ -194,7 +178,7 @@ class Book:
         name = space.node.name
         found = self._pinned.get(name)
         if found is None:
-            due = self._due.get(name, ())
+            due = self._due.on(name)
             found = self._pinned[name] = pinned_to(space, self._view, self._ledger, due)
         return found
 
@@ -209,7 +193,7 @@ class Book:
                     space,
                     self._view,
                     self._ledger,
-                    self._due.get(name, ()),
+                    self._due.on(name),
                     but=self._uid,
                     own=self._own,
                     open_=self.open,
@@ -244,7 +228,7 @@ class Book:
     @property
     def is_behind(self) -> bool:
         """Whether something was left for the next time."""
-        return bool(self._outdated or self._unchecked or self._turns)
+        return bool(self._outdated or self._unchecked or self._queue)
 
     def update(self, view: ClusterView, *, now: float, utc: Moment | None, work: Work) -> bool:
         """Take in what has changed in the cluster and in what is held.
@@ -267,9 +251,9 @@ class Book:
         is_same = view.settings == self._settings and len(view.disk_kinds) == self._kinds
         if nodes is None or volumes is None or uids is None or not is_same:
             return False
-        over, given_up = self._waits.over_at(utc), self._patience.newly_over(now)
+        over, given_up = self._waits.over_at(utc), self._queue.patience.newly_over(now)
         self._view = self.forecast.eligibility.view = view
-        is_roomier = self._is_roomier and self.forecast.nowhere
+        is_roomier = self._queue.is_roomier and self.forecast.nowhere
         if not (nodes or volumes or uids or over or given_up or self.is_behind or is_roomier):
             return True
         self._put_back()
@@ -285,9 +269,9 @@ class Book:
             self._work_out(name, utc, has_to_move=True)
         self._displaced.clear()
         self._check_nodes(work)
-        self._find_rooms(now, work)
+        self._queue.take_turns(view, now, work)
         if not self.is_behind:
-            self._try_again(now, work)
+            self._queue.retry(view, now, work)
         for node in self._log.changed(self.forecast.on):
             self._changes.add(node)
         self._log.forget()
@@ -314,7 +298,7 @@ class Book:
             for hold in self._ledger.chosen_on(node):
                 self._outdated |= dict.fromkeys(each.name for each in hold.volumes)
             self._outdated |= dict.fromkeys(self._waits.failed_on(node))
-            if self._note_space(node):
+            if self._seen.note(node, self._view):
                 moved.add(node)
         for node in (*nodes, *sorted(changed.difference(nodes))):
             self._pinned.pop(node, None)
@@ -326,23 +310,6 @@ class Book:
             self._changes.add(node)
         if moved:  # others of a volume may go elsewhere now, or no longer where they are
             self._note_moved(moved)
-
-    def _note_space(self, node: NodeName) -> bool:
-        """Note that the space of a node has changed.
-
-        Returns whether its zone has, or whether it is refused: anti-affinity depends on both.
-        """
-        before, after = self._spaces.pop(node, None), self._view.spaces.get(node)
-        if after is not None:
-            self._spaces[node] = after
-        old = {} if before is None else {each.disk.name: each for each in before.disks}
-        new = {} if after is None else {each.disk.name: each for each in after.disks}
-        for disk in {**old, **new}:
-            excess = _excess_bytes(old.get(disk), new.get(disk), self.beyond.get((node, disk), 0))
-            self.beyond.pop((node, disk), None)
-            if excess:
-                self.beyond[node, disk] = excess
-        return _standing(before) != _standing(after)
 
     def _note_hold(self, uid: str) -> set[NodeName]:
         """Note that a pod has another hold, or none; return the nodes whose load may have changed.
@@ -357,8 +324,8 @@ class Book:
         for hold in filter(None, (before, after)):
             changed.update(chosen_of(hold))
             for volume in hold.volumes:
-                if volume.name in self._due_on:
-                    changed.add(self._due_on[volume.name])
+                if volume.name in self._due.node_of:
+                    changed.add(self._due.node_of[volume.name])
                 changed.update(pending_on(volume.name, self._view))
             self._outdated |= dict.fromkeys(each.name for each in (*hold.volumes, *hold.remote))
         return changed
@@ -372,17 +339,7 @@ class Book:
         for name in names:
             self._outdated[name] = None
             self.forecast.eligibility.note_volume(name)
-            before = self._due_on.pop(name, None)
-            now = view.due.get(name, NOTHING_DUE).on_node if name in view.volumes else None
-            if before is not None:
-                self._due[before].discard(name)
-                if not self._due[before]:
-                    del self._due[before]
-                changed.add(before)
-            if now is not None:
-                self._due_on[name] = now
-                self._due.setdefault(now, set()).add(name)
-                changed.add(now)
+            changed.update(self._due.note(name, view))
             changed.update(pending_on(name, view))
             for hold in self._ledger.holds_of(name):
                 changed.update(chosen_of(hold))
@@ -404,90 +361,30 @@ class Book:
         self._waits.note(name, view, utc)
         now = anywhere_of(name, self._ledger.holds_of(name), view, utc=utc)
         if now is not None and now.certainty is Certainty.SHOWN:
-            now = None if self._patience.is_over(name, view.due.get(name)) else now
+            now = None if self._queue.patience.is_over(name, view.due.get(name)) else now
         if now == self.anywhere.get(name) and not has_to_move:
             return
         self.anywhere.pop(name, None)
         nodes = self.forecast.take_out(name)
-        self._is_roomier |= bool(nodes)
+        self._queue.is_roomier |= bool(nodes)
         if now is None:
-            self._patience.found_none(name)
+            self._queue.patience.found_none(name)
             return
         self.anywhere[name] = now
         self.forecast.keep(now, nodes)
-        heappush(self._turns, by_certainty(now))
+        self._queue.add(now)
 
     def _check_nodes(self, work: Work) -> None:
         """Take away what nodes do not take any more."""
         while self._unchecked and not work.is_over:
             node = next(iter(self._unchecked))
             del self._unchecked[node]
-            self._is_roomier = True
+            self._queue.is_roomier = True
             work.spend(_STEPS_PER_NODE)
             for upcoming in self.forecast.evict_beyond(node):
-                heappush(self._turns, by_certainty(upcoming))
+                self._queue.add(upcoming)
             self.overfull.discard(node)
             space = self._view.spaces.get(node)
             pinned = () if space is None else self.pinned(space)
             if pinned and not self.forecast.fits(node, [each.item for each in pinned]):
                 self.overfull.add(node)
-
-    def _find_rooms(self, now: float, work: Work) -> None:
-        """Find room for the volumes whose turn it is, as far as there is work left."""
-        while self._turns and not work.is_over:
-            upcoming, is_first = self.anywhere.get(self._turns[0][1]), not work.spent
-            if upcoming is not None:
-                missing = self._place(upcoming, now)
-                if missing and self.forecast.is_cut_short and not is_first:
-                    break  # the next time there is more work left for it
-                if missing and upcoming.is_sure and self._take_out_open():
-                    self._place(upcoming, now)
-            heappop(self._turns)
-
-    def _try_again(self, now: float, work: Work) -> None:
-        """Find room for what found none, if there may be some.
-
-        A volume that gets no turn is the first the next time.
-        """
-        if not (self._is_roomier and self.forecast.nowhere):
-            return
-        self._is_roomier = False
-        waiting = sorted(by_certainty(self.anywhere[name]) for name in self.forecast.nowhere)
-        first = bisect_left(waiting, self._next_tried)
-        for turn in (*waiting[first:], *waiting[:first]):
-            if work.is_over:
-                self._is_roomier, self._next_tried = True, turn
-                break
-            work.spend(1)
-            self._place(self.anywhere[turn[1]], now)
-
-    def _place(self, upcoming: Upcoming, now: float) -> int:
-        missing, name = self.forecast.place(upcoming), upcoming.volume.name
-        self.forecast.work.spend(upcoming.count)
-        if upcoming.certainty is Certainty.SHOWN:
-            if missing < upcoming.count:
-                self._patience.found_room(name, self._view.due[name], now)
-            else:
-                self._patience.found_none(name)
-        return missing
-
-    def _take_out_open(self) -> bool:
-        """Take away what comes only with open holds, to find room for it after all else."""
-        found = [name for name in self.forecast.volumes if not self.anywhere[name].is_sure]
-        for name in found:
-            self.forecast.take_out(name)
-            heappush(self._turns, by_certainty(self.anywhere[name]))
-        return bool(found)
-
-
-def _standing(space: NodeSpace | None) -> tuple[str, NodeRefusal | None] | None:
-    return None if space is None else (space.node.zone, space.refusal)
-
-
-def _excess_bytes(before: DiskSpace | None, after: DiskSpace | None, known_bytes: int) -> int:
-    """Return by how much a disk was filled beyond its limit, as far as that was seen."""
-    if before is None or after is None or before.limit_bytes != after.limit_bytes:
-        return 0
-    excess = max(0, -after.logical_headroom_bytes)
-    is_more = after.logical_headroom_bytes < before.logical_headroom_bytes
-    return excess if is_more else min(excess, known_bytes)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.upcoming.waits import PATIENCE_SECONDS, Patience
+from extender.upcoming.queue import PATIENCE_SECONDS, Patience
 from longhorn import Due, VolumeName
 
 VOL = VolumeName("vol")
