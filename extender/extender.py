@@ -23,7 +23,7 @@ from extender.scoring.scores import (
 )
 from extender.upcoming.book import Book
 from extender.verdicts.answering import Answer, Basis, decide
-from extender.verdicts.remembered import RememberedVerdicts, Verdicts
+from extender.verdicts.candidates import RememberedVerdicts, Verdicts
 from extender.verdicts.situation import Situation, situation_of
 from extender.view import ChangeLog, ClusterView, Cursor
 from extender.work import StepLimits, Work

@@ -12,7 +12,7 @@ from extender.holds.ledger import Ledger
 from extender.kubernetes import PodRef
 from extender.space import NodeSpace
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.judging import judge
+from extender.verdicts.node_verdict import judge
 from extender.verdicts.rejections import ClusterChange
 from extender.verdicts.shortages import NoRoomAnywhere
 from extender.verdicts.situation import Situation

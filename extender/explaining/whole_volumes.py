@@ -11,7 +11,7 @@ from extender.upcoming.forecast import Forecast
 from extender.upcoming.upcoming import Upcoming
 from extender.upcoming.volumes import once_attached
 from extender.verdicts.answering import Answer
-from extender.verdicts.starting import local_on
+from extender.verdicts.start import local_on
 from extender.view import ClusterView
 from longhorn import NodeName, VolumeName, is_placed, is_usable, may_share_node, may_share_zone
 

@@ -18,9 +18,8 @@ from extender.demand.items import Demand
 from extender.demand.requests import PodRequest
 from extender.scoring.data import data_near
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.candidates import grouped
+from extender.verdicts.candidates import Remembered, grouped
 from extender.verdicts.rejections import MemberElsewhere
-from extender.verdicts.remembered import Remembered
 from extender.verdicts.situation import Situation
 from longhorn import NodeName
 from packing import Item, Kind

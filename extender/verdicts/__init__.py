@@ -1,6 +1,7 @@
 """Whether a pod's volumes fit on a node, beside all that competes there."""
 
 from extender.verdicts.attaching import unattachable
+from extender.verdicts.node_verdict import node_mismatch, node_rejection, shortage
 from extender.verdicts.rejections import (
     ClusterChange,
     EngineImageMissing,
@@ -12,7 +13,6 @@ from extender.verdicts.rejections import (
 )
 from extender.verdicts.shortages import REASONS, InsufficientStorage, VolumesDoNotFit
 from extender.verdicts.situation import Situation, strict_nodes
-from extender.verdicts.suitability import node_mismatch, node_rejection, shortage
 
 __all__ = [
     "REASONS", "ClusterChange", "EngineImageMissing", "EngineSwitchedOff",

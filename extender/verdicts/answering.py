@@ -11,7 +11,7 @@ from extender.demand.existing import Existing, Worth
 from extender.demand.requests import PodRequest, by_place
 from extender.holds.hold import Mode
 from extender.verdicts.attaching import unattachable
-from extender.verdicts.candidates import Judging
+from extender.verdicts.candidates import Judging, RememberedVerdicts
 from extender.verdicts.rejections import (
     ClusterChange,
     PodUnscheduled,
@@ -19,9 +19,8 @@ from extender.verdicts.rejections import (
     ReplicasElsewhere,
     SettingUnreadable,
 )
-from extender.verdicts.remembered import RememberedVerdicts
 from extender.verdicts.situation import Situation
-from extender.verdicts.starting import crowded_out, needed_anywhere, why_not_started
+from extender.verdicts.start import crowded_out, needed_anywhere, why_not_started
 from extender.verdicts.strict_room import strict_room_at_risk
 from extender.view import ClusterView
 from longhorn import NodeName

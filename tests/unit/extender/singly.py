@@ -2,7 +2,7 @@
 
 from extender import Answer, ClusterView, Ledger, Rejection
 from extender.verdicts.attaching import unattachable
-from extender.verdicts.judging import judge
+from extender.verdicts.node_verdict import judge
 from longhorn import NodeName
 from tests.unit.extender.books import situation_in
 

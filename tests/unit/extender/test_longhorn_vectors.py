@@ -18,7 +18,7 @@ import pytest
 from cli.kube.view import build_view
 from extender import ClusterView
 from extender.demand.requests import PodRequest, WantedVolume
-from extender.verdicts.judging import judge
+from extender.verdicts.node_verdict import judge
 from longhorn import Need, NodeName, need_of
 from tests.builders import document, objects_of, pod, read, volume
 from tests.unit.extender.books import situation_in

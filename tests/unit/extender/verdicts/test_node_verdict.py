@@ -3,7 +3,7 @@
 import pytest
 
 from extender.demand.requests import resolve
-from extender.verdicts.judging import glance
+from extender.verdicts.node_verdict import glance
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import DiskTags, InsufficientStorage
 from longhorn import Node, NodeName, Volume
