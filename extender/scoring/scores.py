@@ -6,7 +6,6 @@ docs/decisions/0015-scores-are-shares.md the reasons.
 """
 
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import filterfalse
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from extender.demand.items import Demand
 from extender.demand.requests import PodRequest
 from extender.scoring.data import data_near
 from extender.verdicts.answering import Answer, Basis
-from extender.verdicts.candidates import Remembered, grouped
+from extender.verdicts.candidates import Remembered
 from extender.verdicts.rejections import MemberElsewhere
 from extender.verdicts.situation import Situation
 from longhorn import NodeName
@@ -167,60 +166,47 @@ def _by_balance(
 def _spread(
     situation: Situation, accepted: Sequence[NodeName], remembered: RememberedScores
 ) -> Sequence[Score]:
-    groups = grouped(situation, accepted)
-    known = remembered.for_needs((groups.needs, ()))
-    scores = _alike(groups.alone, known, situation, groups.busy, ())
-    if not (groups.beside or groups.singly):
-        return scores
-    by_node = dict(zip(groups.alone, scores, strict=True))
-    if groups.beside:
-        known = remembered.for_needs((groups.needs, groups.open.needs))
-        held = [each.item for each in groups.open.held]
-        beside = _alike(groups.beside, known, situation, groups.busy, held)
-        by_node.update(zip(groups.beside, beside, strict=True))
-    for name in groups.singly:
-        by_node[name] = _singly(name, situation)
-    return [by_node[name] for name in accepted]
-
-
-def _alike(
-    nodes: Sequence[NodeName],
-    known: KnownScores,
-    situation: Situation,
-    busy: AbstractSet[NodeName],
-    held: Sequence[Item],
-) -> list[Score]:
-    """Return the scores of nodes; to each that is not busy comes the same, *held* besides."""
-    by_node, spaces = known.by_node, situation.view.spaces
-    try:
-        return [*map(by_node.__getitem__, nodes)]  # the pods of a workload come one after another
-    except KeyError:
-        alike = [
-            name
-            for name in nodes
-            if name not in by_node and not (spaces[name].pending or name in busy)
-        ]
-    scores = _scores(alike, situation, situation.demand, held)
-    by_node.update(zip(alike, scores, strict=True))
-    for name in filterfalse(by_node.__contains__, nodes):
-        by_node[name] = _singly(name, situation)
-    return [*map(by_node.__getitem__, nodes)]
+    book, spaces = situation.book, situation.view.spaces
+    needs = tuple(volume.need for volume in situation.request.volumes)
+    known = remembered.for_needs((needs, ())).by_node
+    apart = situation.holders | book.apart
+    found = {name: _singly(name, situation) for name in accepted if name in apart} if apart else {}
+    nodes = [*filterfalse(apart.__contains__, accepted)] if apart else accepted
+    missing = [*filterfalse(known.__contains__, nodes)]
+    if missing:  # the pods of a workload come one after another
+        busy = book.busy
+        idle = [name for name in missing if not (spaces[name].pending or name in busy)]
+        known.update(zip(idle, _scores(idle, situation, situation.demand, ()), strict=True))
+        for name in filterfalse(known.__contains__, missing):
+            known[name] = _singly(name, situation)
+    if not apart:
+        return [*map(known.__getitem__, accepted)]
+    return [found[name] if name in found else known[name] for name in accepted]
 
 
 def _singly(name: NodeName, situation: Situation) -> Score:
-    """Return the score of a node to which comes what does not come to others."""
-    others = [each.item for each in situation.book.on(situation.view.spaces[name])]
-    [score] = _scores([name], situation, situation.demand_on(name), others)
+    """Return the score of a node to which comes what does not come to others.
+
+    What open holds keep there is left out: it comes to one of many nodes, and is forecast there.
+    """
+    book = situation.book
+    others = (*book.pinned(situation.view.spaces[name]), *book.forecast.on.get(name, ()))
+    items = [each.item for each in others]
+    [score] = _scores([name], situation, situation.demand_on(name), items)
     return score
 
 
 def _scores(
     nodes: Sequence[NodeName], situation: Situation, demand: Demand, others: Iterable[Item]
 ) -> list[Score]:
-    """Score nodes to each of which comes *demand*, and others' items."""
+    """Score nodes to each of which comes *demand*, and others' items.
+
+    Those count twice: until they are placed, Longhorn takes the node to be roomier than it is, and
+    its next remote replicas are the more likely to come there and take the room that is left.
+    """
     kinds, spaces = _kinds_of(situation.demand), situation.view.spaces
     coming_bytes = sum(item.logical_bytes for item in demand.items)
-    coming_bytes += sum(item.logical_bytes for item in others if item.kinds & kinds)
+    coming_bytes += 2 * sum(item.logical_bytes for item in others if item.kinds & kinds)
     shares = list[float]()
     for name in nodes:
         free_bytes = limit_bytes = 0
