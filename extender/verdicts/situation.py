@@ -1,6 +1,7 @@
 """All that one answer rests on, prepared once for all nodes."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 import msgspec
 from msgspec import structs
@@ -32,8 +33,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """The replicas that there are of the request's volumes."""
     demand: Demand
     """All volumes of the request: what a node without any replica of them must take."""
-    holders: frozenset[NodeName]
-    """The nodes that hold a replica of any of the volumes."""
+    demand_of_holders: Mapping[NodeName, Demand]
+    """What nodes must take anew that hold a replica of any of the volumes."""
     strict_nodes: Mapping[VolumeName, frozenset[NodeName]]
     """Where strict-local volumes have their replica; those not placed yet are left out."""
     own: tuple[Upcoming, ...]
@@ -74,16 +75,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         self.book.forecast.work = Work.unlimited()
         return structs.replace(self, work=self.book.forecast.work)
 
+    @property
+    def holders(self) -> AbstractSet[NodeName]:
+        """The nodes that hold a replica of any of the volumes."""
+        return self.demand_of_holders.keys()
+
     def demand_on(self, name: NodeName) -> Demand:
-        """Return what a node must take anew: volumes that have a replica there need no room."""
-        if name not in self.holders:
-            return self.demand
-        rest = (
-            (volume.name, volume.need)
-            for volume in self.request.volumes
-            if name not in self.existing[volume.name]
-        )
-        return demand_of(rest, self.view)
+        """Return what a node must take anew."""
+        return self.demand_of_holders.get(name, self.demand)
 
 
 def situation_of(
@@ -119,7 +118,12 @@ def situation_of(
         work=work,
         existing=existing,
         demand=demand,
-        holders=frozenset(name for by_node in existing.values() for name in by_node),
+        demand_of_holders={
+            name: demand_of(
+                ((e.name, e.need) for e in request.volumes if name not in existing[e.name]), view
+            )
+            for name in {name for by_node in existing.values() for name in by_node}
+        },
         strict_nodes=strict_nodes(request, view),
         own=tuple(
             once_attached(each.volume, each.need, item, view, has_local=each.is_local)
