@@ -123,10 +123,17 @@ class Ledger:
         return {*self._chosen.keys()} - {here}
 
     def put(self, hold: Hold) -> Outcome:
-        """Add a hold. It replaces the earlier one of the same uid."""
+        """Add a hold. It replaces the earlier one of the same uid.
+
+        What was seen of the pod before belongs to earlier attempts, though kube-scheduler asks with
+        an older copy: after an outage of the API server it may not have heard of what it wrote.
+        """
         replaced = self._remove(hold.pod.uid)
         if replaced is not None and replaced.pod != hold.pod:
             self._seen.pop(hold.pod.uid, None)
+        last = self._seen.get(hold.pod.uid)
+        if last is not None and last.version > hold.asked.version:
+            hold = structs.replace(hold, asked=last)
         self._add(hold)
         if replaced is None:
             return NO_CHANGE

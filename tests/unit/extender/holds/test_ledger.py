@@ -371,19 +371,19 @@ def test_a_node_named_again_after_it_was_taken_back_counts() -> None:
     assert [each.after.node for each in outcome.advanced] == [HERE]
 
 
-def test_what_was_seen_of_a_pod_counts_for_its_next_answer_until_its_hold_ends() -> None:
-    nominated = PodStatus(version=5, nominated=HERE)
+def test_node_nominated_before_an_answer_is_not_chosen_by_it() -> None:
+    """After an outage kube-scheduler may ask with a copy from before its own nomination."""
     ledger = ledger_of(waiting_for_claims("a"))
-    ledger.see_pod("uid-pod", nominated, {}, 101.0)
+    ledger.see_pod("uid-pod", PodStatus(version=5, nominated=HERE), {}, 101.0)
 
-    ledger.put(waiting_for_claims("a"))
+    ledger.put(msgspec.structs.replace(waiting_for_claims("a"), asked=PodStatus(version=4)))
     ledger.see_claims([ClaimKey("default/a")], {}, 102.0)
-    again = on(ledger, "node-2")
-    ledger.drop("uid-pod", End.UNSCHEDULED, 103.0)
-    ledger.put(waiting_for_claims("a"))
-    ledger.see_claims([ClaimKey("default/a")], {}, 104.0)
+    ledger.see_pod("uid-pod", PodStatus(version=6, nominated=HERE), {}, 103.0)
+    before = on(ledger, "node-1"), on(ledger, "node-2")
+    ledger.see_pod("uid-pod", PodStatus(version=7, nominated=ELSEWHERE), {}, 104.0)
 
-    assert (again, on(ledger, "node-2")) == (set(), {"pod"})
+    assert before == ({"pod"}, {"pod"})
+    assert (on(ledger, "node-1"), on(ledger, "node-2")) == (set(), {"pod"})
 
 
 def test_in_mode_node_only_binding_is_a_choice() -> None:
