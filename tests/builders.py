@@ -19,9 +19,10 @@ from extender.demand.requests import WantedVolume
 from extender.explaining import local_disks
 from extender.holds.hold import Hold, State
 from extender.kubernetes import Claim, ClaimKey, CsiNode, PersistentVolume, PodStatus, StorageClass
+from extender.verdicts.shortages import InsufficientStorage
 from extender.waiting import WaitingPod
 from extender.waiting.node_sets import NodeSet
-from extender.waiting.wants import Kind, Wants
+from extender.waiting.pods import Kind, Wants
 from longhorn import (
     BackingImage,
     Condition,
@@ -389,10 +390,16 @@ def wants(*sizes: int, kind: str = "", volumes: Iterable[str] = ()) -> Wants:
 
 
 def waiting_pod(
-    of: PodRef, wants: Wants, candidates: NodeSet, now: float, **told: Any
+    of: PodRef,
+    wants: Wants,
+    candidates: NodeSet,
+    now: float,
+    why: Rejection = InsufficientStorage(size_bytes=GIB),  # noqa: B008 (frozen)
+    **told: Any,
 ) -> WaitingPod:
     """Build a pod that was rejected just now, for the first time."""
-    return WaitingPod(pod=of, wants=wants, candidates=candidates, since=now, asked_at=now, **told)
+    rejected = {why: candidates}
+    return WaitingPod(pod=of, wants=wants, rejected=rejected, since=now, asked_at=now, **told)
 
 
 def hold(

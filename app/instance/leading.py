@@ -1,7 +1,6 @@
 """What an instance does and remembers while it leads: it holds and wakes."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from itertools import filterfalse
 
 from app.instance.attaching import attached_bytes
 from app.instance.cluster import LiveCluster
@@ -118,16 +117,12 @@ class Leading:
         if result.accepted or not result.rejected:
             self.waking.forget(request.pod.uid, asking.client)
         else:
-            taken = self.holds.taken_by_members(request)
             self.waking.remember(
-                result.request,
-                filterfalse(taken.__contains__, request.candidates),
+                result,
                 now,
-                depends_on_others=result.depends_on_others,
-                held=filterfalse(taken.__contains__, result.held_nodes),
                 client=asking.client,
                 is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
-                shown=result.rejected if self._settings.debug else {},  # only by the picture
+                taken=self.holds.taken_by_members(request),
             )
             self.holds.note_waiting(asking)
 
@@ -136,7 +131,5 @@ class Leading:
             call()
 
     def _less_is_held(self, nodes: frozenset[NodeName]) -> None:
-        if self._settings.reservation_mode is Mode.NODE:  # an open hold closes all nodes
-            self.waking.look_everywhere()
-        else:
-            self.waking.look_on(nodes)
+        is_by_node = self._settings.reservation_mode is Mode.NODE  # an open hold closes all nodes
+        self.waking.note_less_held(None if is_by_node else nodes)

@@ -104,8 +104,8 @@ async def draw(
 def _reasons(waiting: WaitingPod, sets: NodeSets) -> tuple[Reason, ...]:
     """Return why a pod got no node, the commonest reason first."""
     found = [
-        Reason(code=code, text=text, nodes=tuple(sets.names(nodes)))
-        for code, text, nodes in waiting.reasons
+        Reason(code=why.reason, text=str(why), nodes=tuple(sets.names(nodes)))
+        for why, nodes in waiting.rejected.items()
     ]
     return tuple(sorted(found, key=lambda each: -len(each.nodes)))
 

@@ -97,7 +97,7 @@ class TakingOver:
         ledger = self._extender.ledger
         ledger.is_complete = True
         log.info("holds.known", pods=len(pods), holds=len(ledger))
-        self._waking.look_everywhere()
+        self._waking.note_less_held(None)
         self._on_done()
 
     def _restore_some(self, pods: Sequence[tuple[PodRef, PodStatus]]) -> None:

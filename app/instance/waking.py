@@ -8,8 +8,8 @@ to a claim would fail.
 
 import asyncio
 import contextlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import datetime
 from typing import NoReturn
 
 import structlog
@@ -22,23 +22,24 @@ from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
 from extender import (
     NODES_IN_ONE_GO,
+    Answer,
     ClusterView,
     Extender,
     PodRef,
     Rejection,
     UnresolvableClaimError,
 )
-from extender.demand import PodRequest, resolve
+from extender.verdicts import ClusterChange
 from extender.waiting import (
-    Look,
-    Lookout,
-    NodeSet,
-    NodeSets,
-    Reasons,
+    ALL,
+    Changes,
+    ChangesOfView,
+    Probe,
+    Rejected,
     WaitingPod,
     WaitingPods,
-    Wants,
-    looks,
+    current_wants,
+    probes_for,
     wants_of,
 )
 from longhorn import NodeName
@@ -92,53 +93,47 @@ class Waking:
         self._wall_clock = around.wall_clock
         self._backoff = Backoff(around.random)
         self.pods = WaitingPods()
-        self._lookout = Lookout(self.pods.nodes)
+        self._view_changes, self._changes = ChangesOfView(self.pods.nodes), Changes()
         self._budget = Budget(_SHARE, _MOST_SECONDS)
         self._timed_at = clock()
         """When those that depend on others were last looked at because of the time."""
-        self._stirred = asyncio.Event()
+        self._noted = asyncio.Event()
         metrics.remembered_bytes.labels("waiting_pods").set_function(lambda: self.pods.size_bytes)
         metrics.waiting_pods.set_function(lambda: len(self.pods))
         metrics.longest_wait_seconds.set_function(lambda: self.pods.longest_wait_seconds(clock()))
 
     def remember(
         self,
-        request: PodRequest,
-        candidates: Iterable[NodeName],
+        answer: Answer,
         now: float,
         *,
-        depends_on_others: bool = False,
-        held: Iterable[NodeName] = (),
         client: str = "",
         is_found: bool = False,
-        shown: Mapping[NodeName, Rejection] = {},
+        taken: Collection[NodeName] = (),
     ) -> None:
         """Remember a pod that got no node.
 
         A node that comes to be known later may be one of its candidates, too.
 
         Args:
-            request: The pod.
-            candidates: Where it got none.
+            answer: What was told.
             now: The time.
-            depends_on_others: Whether room on other nodes than these helps it, too.
-            held: Where it got none because of what is held for others.
             client: Who asked.
             is_found: Whether the API server has shown the pod, and it is this one.
-            shown: Why it got none, if that is to be shown.
+            taken: Candidates for which it is not to be woken.
         """
+        request, view, sets = answer.request, self._current_view(), self.pods.nodes
         if not request.pod.uid:
             return
+        why = {name: why for name, why in answer.rejected.items() if name not in taken}
         self._add(
             WaitingPod(
                 pod=request.pod,
-                wants=wants_of(request, self._current_view()),
-                candidates=self._set_of(candidates),
-                depends_on_others=depends_on_others,
-                held=self.pods.nodes.of(held, self._current_view().spaces),
+                wants=wants_of(request, view),
+                rejected=sets.by_reason(why, view.spaces),
+                found={ClusterChange.NODE: sets.later},
                 client=client,
                 is_found=is_found,
-                reasons=_reasons(shown, self.pods.nodes),
                 since=now,
                 asked_at=now,
             )
@@ -146,16 +141,17 @@ class Waking:
 
     def adopt(self, pods: Iterable[PodRef], now: float) -> None:
         """Remember pods that the leader before may have rejected."""
-        everywhere = self._set_of(self._current_view().spaces)
+        spaces, sets = self._current_view().spaces, self.pods.nodes
+        anywhere = {ClusterChange.ANYWHERE: sets.of(spaces, spaces) | sets.later}
         for pod in pods:
-            wants = self._wants_of(pod)
+            wants = current_wants(pod, self._current_view())
             if wants is not None and wants.volumes:
                 self._add(
                     WaitingPod(
                         pod=pod,
                         wants=wants,
-                        candidates=everywhere,
-                        depends_on_others=True,
+                        rejected={},
+                        found=anywhere,
                         is_found=True,
                         since=now,
                         asked_at=now,
@@ -173,63 +169,63 @@ class Waking:
     def forget_all(self) -> None:
         """Forget all pods: the next leader finds them itself."""
         self.pods.forget_all()
-        self._lookout.drain()
+        self._changes = Changes()
 
-    def look_on(self, nodes: Iterable[NodeName]) -> None:
-        """Look for pods that fit on *nodes* now."""
-        self._lookout.note_nodes(nodes)
-        self._stir()
-
-    def look_everywhere(self) -> None:
-        """Look for pods that fit on any node now."""
-        self._lookout.note_everything()
-        self._stir()
+    def note_less_held(self, nodes: Collection[NodeName] | None) -> None:
+        """Wake the pods that fit because less is held on *nodes*; None: because of all there is."""
+        of = ALL if nodes is None else self.pods.nodes.of(nodes)
+        self._changes.note(ClusterChange.HOLDS, of)
+        self._noted.set()
 
     def note_changes(self) -> None:
-        """Look for pods that fit because of what has changed in the cluster."""
-        self._lookout.note_changes(self._current_view())
-        if len(self.pods):
-            self._stir()
-        else:
+        """Wake the pods that fit because of what has changed in the cluster."""
+        self._view_changes.note_in(self._changes, self._current_view())
+        if not len(self.pods):
             self.forget_all()
+        elif self._changes:
+            self._noted.set()
 
     async def run(self) -> NoReturn:
         """Wake pods until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_TIME_SECONDS):
-                    await self._stirred.wait()
-            self._stirred.clear()
+                    await self._noted.wait()
+            self._noted.clear()
             if self._may_wake():
-                await self._look()
+                await self._probe()
             await self._rest()
 
-    def _stir(self) -> None:
-        if self._lookout.is_stirred:
-            self._stirred.set()
-
-    async def _look(self) -> None:
-        """Look for pods that fit because of what is noted, and wake them."""
+    async def _probe(self) -> None:
+        """Wake the pods that fit because of what is noted."""
         with self._charged():
-            self.pods.forget_old(self._clock())
-            self._note_time()
-            stir = self._lookout.drain()
-            changed = [each for each in self.pods if stir.is_about(each.wants)]
-        await self._renew(changed)
-        asking = looks(self.pods, stir)
-        fits: bool | None = None
+            now = self._clock()
+            self.pods.forget_old(now)
+            if now - self._timed_at >= _TIME_SECONDS:  # what changes all the time does not hide it
+                self._timed_at = now
+                self._changes.note(ClusterChange.ANYWHERE)
+            changes, self._changes = self._changes, Changes()
+            changed = [each for each in self.pods if changes.are_about(each.wants.volumes)]
+        for start in range(0, len(changed), PODS_IN_ONE_GO):
+            with self._charged():
+                for each in changed[start : start + PODS_IN_ONE_GO]:
+                    wants = current_wants(each.pod, self._current_view())
+                    self.pods.set_wants(each.pod.uid, wants)
+            await asyncio.sleep(0)
+        asking = probes_for(self.pods, changes)
+        rejected: Rejected | None = None
         while self._may_wake():
             try:
                 with self._charged():
-                    look = asking.send(fits)
+                    probe = asking.send(rejected)
             except StopIteration:
                 await self._tell_anew()
                 return
-            fits = await self._fits(look)
-            if fits and look.is_for_itself and await self._wake(look.waiting):
+            rejected = await self._rejected(probe)
+            if rejected == {} and probe.is_for_itself and await self._wake(probe.waiting):
                 await asyncio.sleep(_PAUSE_SECONDS)
             await self._rest()
-        self._lookout.note_everything()  # for when it may again
+        self._changes.note(ClusterChange.SETTINGS)  # anything, for when it may again
 
     async def _tell_anew(self) -> None:
         """Wake those that were told of holds which are over, though there is no room for them.
@@ -238,76 +234,42 @@ class Waking:
         """
         with self._charged():
             told = [each for each in self.pods if each.held and not each.woken]
-            holding = (
-                {name for hold in self._extender.ledger for name in hold.nodes} if told else ()
-            )
-            busy = self.pods.nodes.of(holding)
+            holds = self._extender.ledger if told else ()
+            busy = self.pods.nodes.of([name for hold in holds for name in hold.nodes])
         for each in told:
             if not (each.held & busy) and self._may_wake() and self.pods.is_asleep(each.pod.uid):
                 await self._wake(each)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 await self._rest()
 
-    def _note_time(self) -> None:
-        """Note that time has passed, now and then; what changes all the time does not hide it."""
-        now = self._clock()
-        if now - self._timed_at >= _TIME_SECONDS:
-            self._timed_at = now
-            self._lookout.note_less_due()
+    async def _rejected(self, probe: Probe) -> Rejected | None:
+        """Return why a pod gets none of some nodes, nothing if it gets one.
 
-    async def _renew(self, pods: Sequence[WaitingPod]) -> None:
-        """Find out again what pods ask for whose volumes have changed."""
-        for start in range(0, len(pods), PODS_IN_ONE_GO):
-            with self._charged():
-                for each in pods[start : start + PODS_IN_ONE_GO]:
-                    self.pods.set_wants(each.pod.uid, self._wants_of(each.pod))
-            await asyncio.sleep(0)
-
-    def _set_of(self, candidates: Iterable[NodeName]) -> NodeSet:
-        """Return the set of some nodes, and of all that come to be known later."""
-        nodes = self.pods.nodes
-        return nodes.of(candidates, self._current_view().spaces) | nodes.later
-
-    def _wants_of(self, pod: PodRef) -> Wants | None:
-        """Return what a pod asks for now; None if its claims do not lead to volumes."""
-        view = self._current_view()
-        try:
-            return wants_of(resolve(pod, view), view)
-        except UnresolvableClaimError:
-            return None
-
-    async def _fits(self, look: Look) -> bool | None:
-        """Whether a pod gets one of some nodes now; None if its claims do not lead to volumes."""
-        names = self.pods.nodes.names(look.nodes)
+        None if its claims do not lead to volumes.
+        """
+        pod, sets, rejected = probe.waiting.pod, self.pods.nodes, dict[NodeName, Rejection]()
+        names = sets.names(probe.nodes)
         for start in range(0, len(names), NODES_IN_ONE_GO):
-            await self._catch_up()
+            is_caught_up = False
+            while not is_caught_up:  # it gives way after each piece of what has changed
+                await asyncio.sleep(0)
+                with self._charged():
+                    is_caught_up = self._extender.catch_up(*self._now())
+            some = names[start : start + NODES_IN_ONE_GO]
             try:
                 with self._charged():
-                    answer = self._extender.filter(
-                        look.waiting.pod,
-                        names[start : start + NODES_IN_ONE_GO],
-                        self._current_view(),
-                        self._clock(),
-                        self._wall_clock(),
-                    )
+                    answer = self._extender.filter(pod, some, *self._now())
             except UnresolvableClaimError:
-                self.pods.set_wants(look.waiting.pod.uid, None)
+                self.pods.set_wants(pod.uid, None)
                 return None
             if answer.accepted:
-                return True
+                return {}
+            rejected |= answer.rejected
             await self._rest()
-        return False
+        return sets.by_reason(rejected)
 
-    async def _catch_up(self) -> None:
-        """Take in what has changed, and give way after each piece of it."""
-        while True:
-            with self._charged():
-                is_done = self._extender.catch_up(
-                    self._current_view(), self._clock(), self._wall_clock()
-                )
-            if is_done:
-                return
-            await asyncio.sleep(0)
+    def _now(self) -> tuple[ClusterView, float, datetime]:
+        return self._current_view(), self._clock(), self._wall_clock()
 
     @contextlib.contextmanager
     def _charged(self) -> Iterator[None]:
@@ -330,7 +292,12 @@ class Waking:
             status = await wake(self._connection, pod, self._wall_clock())
         except ApiError as error:
             if not (isinstance(error, StatusError) and error.status in _GONE):
-                await self._failed(waiting, error)
+                self.pods.mark_asleep(waiting)
+                self._metrics.wake_ups_total.labels("failed").inc()
+                log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
+                await asyncio.sleep(self._backoff.next_seconds())
+                self._changes.note(ClusterChange.NODE)
+                self._noted.set()
                 return False
             status = None
         self._backoff.reset()
@@ -342,18 +309,3 @@ class Waking:
         waited = round(self._clock() - waiting.since, 3)
         log.info("pod.woken", pod=f"{pod.namespace}/{pod.name}", waited_seconds=waited)
         return True
-
-    async def _failed(self, waiting: WaitingPod, error: ApiError) -> None:
-        pod = waiting.pod
-        self.pods.mark_asleep(waiting)
-        self._metrics.wake_ups_total.labels("failed").inc()
-        log.warning("pod.not_woken", pod=f"{pod.namespace}/{pod.name}", error=str(error))
-        await asyncio.sleep(self._backoff.next_seconds())
-        self.look_everywhere()
-
-
-def _reasons(rejected: Mapping[NodeName, Rejection], nodes: NodeSets) -> Reasons:
-    alike = defaultdict[Rejection, list[NodeName]](list)
-    for name, rejection in rejected.items():
-        alike[rejection].append(name)
-    return [(each.reason, str(each), nodes.of(names)) for each, names in alike.items()]

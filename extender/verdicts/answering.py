@@ -13,7 +13,6 @@ from extender.holds.hold import Mode
 from extender.verdicts.attaching import unattachable
 from extender.verdicts.candidates import Judging, RememberedVerdicts
 from extender.verdicts.rejections import (
-    ClusterChange,
     PodUnscheduled,
     Rejection,
     ReplicasElsewhere,
@@ -78,16 +77,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         Once the nodes of these are chosen, the answer may be another.
         """
         return not self.accepted and any(each.by_open for each in self.rejected.values())
-
-    @property
-    def depends_on_others(self) -> bool:
-        """Whether room on a node that was not asked about may lead to another answer."""
-        return any(ClusterChange.ANYWHERE in each.ended_by for each in self.rejected.values())
-
-    @property
-    def held_nodes(self) -> Sequence[NodeName]:
-        """The nodes that are rejected because of what is held there for other pods."""
-        return [name for name, why in self.rejected.items() if ClusterChange.HOLDS in why.ended_by]
 
 
 def decide(

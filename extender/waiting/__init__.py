@@ -1,12 +1,11 @@
-"""The pods that got no node: who they are, and which of them may fit by now."""
+"""The pods that got no node, and which of them to look at again after which change."""
 
-from extender.waiting.lookout import Lookout
-from extender.waiting.looks import Look, looks
-from extender.waiting.node_sets import NodeSet, NodeSets
-from extender.waiting.pods import Reasons, WaitingPod, WaitingPods
-from extender.waiting.wants import Wants, wants_of
+from extender.waiting.changes import Changes, ChangesOfView
+from extender.waiting.node_sets import ALL, NodeSets, Rejected
+from extender.waiting.pods import WaitingPod, WaitingPods, Wants, current_wants, wants_of
+from extender.waiting.probes import Probe, probes_for
 
 __all__ = [
-    "Look", "Lookout", "NodeSet", "NodeSets", "Reasons", "WaitingPod", "WaitingPods", "Wants",
-    "looks", "wants_of",
+    "ALL", "Changes", "ChangesOfView", "NodeSets", "Probe", "Rejected", "WaitingPod",
+    "WaitingPods", "Wants", "current_wants", "probes_for", "wants_of",
 ]  # fmt: skip

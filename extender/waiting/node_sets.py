@@ -4,13 +4,19 @@ A set is a whole number with a bit for each node. Such numbers are cut and joine
 `ALL` contains every node.
 """
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Mapping
 from itertools import compress, filterfalse
+from typing import TypeVar
 
+from extender.verdicts.rejections import Rejection
 from longhorn import NodeName
 
 NodeSet = int
 ALL: NodeSet = -1
+Rejected = Mapping[Rejection, NodeSet]
+"""The nodes of each reason."""
+Key = TypeVar("Key", bound=Hashable)
 
 
 class NodeSets:
@@ -24,28 +30,29 @@ class NodeSets:
         """All nodes that come to be known from now on."""
         return ALL << len(self._bits)
 
-    def of(self, names: Iterable[NodeName], known: Collection[NodeName] = ()) -> NodeSet:
+    def of(self, names: Collection[NodeName], known: Collection[NodeName] = ()) -> NodeSet:
         """Return the set of some nodes.
 
         At first, and once one has no bit, all get one that are *known*. Others are in no set:
         anybody can invent names.
         """
         bits = self._bits
-        if not bits:
-            self._learn(known)
-        numbers = []
-        for name in names:
-            number = bits.get(name)
-            if number is None:
-                if name not in known:
-                    continue
-                self._learn(known)
-                number = bits[name]
-            numbers.append(number)
+        if not bits or any(name in known for name in filterfalse(bits.__contains__, names)):
+            for name in filterfalse(bits.__contains__, known):
+                bits[name] = len(bits)
         flags = bytearray(b"0") * (len(bits) + 1)
-        for number in numbers:
-            flags[-1 - number] = _ONE
+        for name in filter(bits.__contains__, names):
+            flags[-1 - bits[name]] = ord("1")
         return int(flags, 2)
+
+    def by_reason(
+        self, rejected: Mapping[NodeName, Rejection], known: Collection[NodeName] = ()
+    ) -> Rejected:
+        """Return the set of each reason."""
+        alike = defaultdict[Rejection, list[NodeName]](list)
+        for name, why in rejected.items():
+            alike[why].append(name)
+        return {why: self.of(names, known) for why, names in alike.items()}
 
     def names(self, nodes: NodeSet) -> list[NodeName]:
         """Return the nodes of a set that are known, in the order in which they came to be."""
@@ -56,9 +63,7 @@ class NodeSets:
         """Forget all nodes; no set of before means anything any more."""
         self._bits.clear()
 
-    def _learn(self, known: Iterable[NodeName]) -> None:
-        for name in filterfalse(self._bits.__contains__, known):
-            self._bits[name] = len(self._bits)
 
-
-_ONE = ord("1")
+def either(one: Mapping[Key, NodeSet], other: Mapping[Key, NodeSet]) -> dict[Key, NodeSet]:
+    """Return the nodes that one of two has under each key."""
+    return {key: one.get(key, 0) | other.get(key, 0) for key in (*one, *other)}

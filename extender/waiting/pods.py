@@ -1,25 +1,49 @@
-"""The pods that got no node: whom to wake when there is room for them."""
+"""The pods that got no node: what they ask for, and whom to wake when there is room for them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping
+from functools import reduce
+from operator import le, or_
 
 import msgspec
 from msgspec import structs
 
+from extender.demand.requests import PodRequest, WantedVolume, resolve
+from extender.errors import UnresolvableClaimError
 from extender.kubernetes import PodRef, PodStatus
-from extender.waiting.node_sets import NodeSet, NodeSets
-from extender.waiting.wants import Kind, Wants
+from extender.verdicts.rejections import ClusterChange
+from extender.view import ClusterView
+from extender.waiting.node_sets import NodeSet, NodeSets, Rejected, either
+from longhorn import VolumeName
 
 MOST_BYTES = 64 * 2**20
 """As it is estimated, 10,000 pods of three volumes on 5,000 nodes take 58 MB."""
 FORGET_SECONDS = 900.0
 """kube-scheduler asks about a waiting pod again after 5 minutes at the latest. A pod that it has
 not asked about for three times as long is gone, or waits for something else."""
-_POD_BYTES, _CLAIM_BYTES, _VOLUME_BYTES, _REASON_BYTES = 1_700, 100, 1_000, 300
+_POD_BYTES, _CLAIM_BYTES, _VOLUME_BYTES, _SET_BYTES = 1_700, 100, 1_000, 200
 """What a pod takes that shares nothing with others, beside texts and sets of nodes. A test compares
 this with what `tracemalloc` finds."""
 
-Reasons = Sequence[tuple[str, str, NodeSet]]
-"""Each with its label, its text, and where it was the reason."""
+
+class Kind(msgspec.Struct, frozen=True, cache_hash=True):
+    """What a pod asks for but the sizes: of nodes and disks, and where replicas of it are."""
+
+    parts: Hashable
+
+
+class Wants(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod asks for. Where one fits, another of its kind fits that wants no more."""
+
+    kind: Kind
+    sizes: tuple[int, ...]
+    """Of each volume in turn: the bytes to schedule, and those that it holds."""
+    volumes: frozenset[VolumeName]
+    """The volumes, and those that linked clones share data with. If one of them changes, so may
+    this."""
+
+    def covers(self, other: "Wants") -> bool:
+        """Whether *other*, of the same kind, asks for as much of everything, or more."""
+        return all(map(le, self.sizes, other.sizes))
 
 
 class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,24 +51,37 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: PodRef
     wants: Wants
-    candidates: NodeSet
-    """Where it could go if there were room, as `WaitingPods.nodes` has it."""
-    depends_on_others: bool = False
-    """Whether room on other nodes helps, too."""
-    held: NodeSet = 0
-    """Where it was told that what is held for others is in the way."""
+    rejected: Rejected
+    """What it was told, of the nodes as `WaitingPods.nodes` has them."""
+    found: Mapping[ClusterChange, NodeSet] = {}
+    """What may end its rejection besides, as was found since."""
     client: str | None = ""
     """Who asked about it; "" if a leader before was asked, None if several clients did."""
     is_found: bool = False
     """Whether the API server has shown the pod, and it is this one."""
-    reasons: Reasons = ()
-    """Why it was rejected, if that is to be shown."""
     since: float
     """When it was first rejected."""
     asked_at: float
     """When it was last rejected."""
     woken: bool = False
     """Whether it was woken since it was last rejected."""
+
+    @property
+    def candidates(self) -> NodeSet:
+        """Where it could go if nothing were in the way."""
+        return reduce(or_, (nodes for _, nodes in self.waits_for()), 0)
+
+    @property
+    def held(self) -> NodeSet:
+        """Where it was told that what is held for others is in the way."""
+        holds = ClusterChange.HOLDS
+        return reduce(or_, (of for why, of in self.rejected.items() if holds in why.ended_by), 0)
+
+    def waits_for(self) -> Iterator[tuple[ClusterChange, NodeSet]]:
+        """Yield which kinds of change may end its rejection, and where."""
+        for why, nodes in self.rejected.items():
+            yield why.ended_by, nodes
+        yield from self.found.items()
 
 
 class WaitingPods:
@@ -58,8 +95,6 @@ class WaitingPods:
         self.nodes = NodeSets()
         self.size_bytes = 0
         self._pods: dict[str, WaitingPod] = {}
-        self._last: WaitingPod | None = None
-        """The one that was added last: the next one is often like it, and shares what is equal."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -80,6 +115,15 @@ class WaitingPods:
         """Whether a pod waits and was not woken since its last rejection."""
         pod = self._pods.get(uid)
         return pod is not None and not pod.woken
+
+    def note_found(self, uid: str, rejected: Rejected, nodes: NodeSet) -> None:
+        """Note what else may end a rejection on some nodes: what was told may be newer."""
+        waiting = self._pods.get(uid)
+        if waiting is not None:
+            found = waiting.found
+            for why, of in rejected.items():
+                found = either(found, {why.ended_by: of & nodes})
+            self._put(structs.replace(waiting, found=found))
 
     def mark_woken(self, uid: str) -> None:
         """Note that a pod was woken: it is not woken again until it is rejected again."""
@@ -112,13 +156,11 @@ class WaitingPods:
         Args:
             waiting: The pod; not rejected before any pod added so far.
         """
-        before, last = self._pods.get(waiting.pod.uid), self._last
+        before = self._pods.get(waiting.pod.uid)
         if before is not None and before.pod != waiting.pod:  # of two with one uid, one is invented
             if before.is_found:
                 return True
             before = None
-        if last is not None:
-            waiting = _sharing(waiting, last)
         if before is not None:
             is_found = waiting.is_found or before.is_found
             waiting = structs.replace(waiting, is_found=is_found, since=before.since)
@@ -127,7 +169,6 @@ class WaitingPods:
         if before is None and self.size_bytes + _size_bytes(waiting) > MOST_BYTES:
             return False
         self._put(waiting)
-        self._last = waiting
         return True
 
     def set_wants(self, uid: str, wants: Wants | None) -> None:
@@ -151,7 +192,6 @@ class WaitingPods:
         """Drop all pods; then no set of nodes means anything any more."""
         self._pods.clear()
         self.size_bytes = 0
-        self._last = None
         self.nodes.clear()
 
     def forget_old(self, now: float) -> None:
@@ -166,39 +206,60 @@ class WaitingPods:
         self.size_bytes += _size_bytes(waiting) - (_size_bytes(before) if before else 0)
 
 
-def _sharing(waiting: WaitingPod, last: WaitingPod) -> WaitingPod:
-    """Return the same pod, with what it has in common with another one in memory once."""
-    if last.candidates == waiting.candidates:
-        waiting = structs.replace(waiting, candidates=last.candidates)
-    if last.wants.kind == waiting.wants.kind:
-        wants = structs.replace(waiting.wants, kind=last.wants.kind)
-        waiting = structs.replace(waiting, wants=wants)
-    return waiting
-
-
 def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
     """Return what was told of a pod twice: the second time alone, if the same client asked."""
     if one.client == other.client:
         return other
     return structs.replace(
         other,
-        candidates=one.candidates | other.candidates,
-        held=one.held | other.held,
-        depends_on_others=one.depends_on_others or other.depends_on_others,
+        rejected=either(one.rejected, other.rejected),
+        found=either(one.found, other.found),
         client=None,
     )
 
 
 def _size_bytes(waiting: WaitingPod) -> int:
     """Estimate the memory that a pod takes if it shares nothing with others."""
-    pod, reasons = waiting.pod, waiting.reasons
-    texts = (pod.uid, pod.namespace, pod.name, *pod.claims, *(text for _, text, _ in reasons))
-    sets = (waiting.candidates, waiting.held, *(nodes for _, _, nodes in reasons))
+    pod = waiting.pod
+    texts = (pod.uid, pod.namespace, pod.name, *pod.claims)
+    sets = [nodes for _, nodes in waiting.waits_for()]
     return (
         _POD_BYTES
         + _CLAIM_BYTES * len(pod.claims)
         + _VOLUME_BYTES * len(waiting.wants.volumes)
-        + _REASON_BYTES * len(reasons)
+        + _SET_BYTES * len(sets)
         + sum(map(len, texts))
         + sum(nodes.bit_length() // 8 for nodes in sets)
+    )
+
+
+def wants_of(request: PodRequest, view: ClusterView) -> Wants:
+    """Say what a pod asks for."""
+    volumes = (*request.volumes, *request.remote)
+    return Wants(
+        kind=Kind((len(request.volumes), *(_parts(each, view) for each in volumes))),
+        sizes=tuple(n for each in volumes for n in (each.need.size_bytes, each.need.actual_bytes)),
+        volumes=frozenset(
+            name
+            for each in volumes
+            for name in (each.name, each.volume.linked_to)
+            if name is not None
+        ),
+    )
+
+
+def current_wants(pod: PodRef, view: ClusterView) -> Wants | None:
+    """Say what a pod asks for now; None if its claims do not lead to volumes."""
+    try:
+        return wants_of(resolve(pod, view), view)
+    except UnresolvableClaimError:
+        return None
+
+
+def _parts(wanted: WantedVolume, view: ClusterView) -> Hashable:
+    replicas = view.replicas.get(wanted.name, ())
+    return (
+        structs.replace(wanted.volume, name=VolumeName(""), size_bytes=0, actual_bytes=0),
+        structs.replace(wanted.need, size_bytes=0, actual_bytes=0),
+        frozenset({each.node or each.hard_node_affinity for each in replicas} - {None}),
     )

@@ -65,11 +65,7 @@ def sources(
     for each in holds:
         ledger.put(each)
     for name in waiting:
-        pods.add(
-            waiting_pod(
-                pod(name=name), wants(), nodes, 0.0, reasons=[(why.reason, str(why), nodes)]
-            )
-        )
+        pods.add(waiting_pod(pod(name=name), wants(), nodes, 0.0, why))
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods)
 
 

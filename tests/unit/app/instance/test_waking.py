@@ -1,7 +1,7 @@
 """Who got no node is woken when there is room: the longest wait first, and not in vain."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -16,10 +16,12 @@ from app.kube.connection import Connection
 from app.kube.resource import AnyRecord
 from app.process.surroundings import Surroundings
 from app.serving.metrics import Metrics
-from extender import ClusterView, Extender, PodRef
-from extender.demand import PodRequest, resolve
+from extender import Answer, Basis, ClusterView, Extender, PodRef, Rejection
+from extender.demand import resolve
 from extender.holds import Asked, End, Timeouts
 from extender.kubernetes import ClaimKey
+from extender.verdicts.rejections import NodeTags
+from extender.verdicts.shortages import InsufficientStorage, PendingReplicas, RoomHeld
 from extender.view import ChangeLog
 from longhorn import NodeName, VolumeName
 from tests.builders import (
@@ -35,7 +37,8 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.fakes import Answer, Call, FakeApiServer, Fault, Hang, LostAnswer
+from tests.fakes import Answer as Reply
+from tests.fakes import Call, FakeApiServer, Fault, Hang, LostAnswer
 
 pytestmark = pytest.mark.looptime
 
@@ -56,7 +59,7 @@ class Bench:
         self.registry = CollectorRegistry()
         self._volumes: list[AnyRecord] = []
         self._sizes = {ONE: 0, TWO: 0}
-        self._node_changes = ChangeLog[NodeName]()
+        self.node_changes = ChangeLog[NodeName]()
         self._volume_changes = ChangeLog[VolumeName]()
         self.view: ClusterView = view_of()
         self.rebuild()
@@ -80,21 +83,22 @@ class Bench:
     def rebuild(self) -> None:
         """Show the nodes and claims as they are now."""
         nodes = [node(name, disk(maximum_bytes=size or GIB)) for name, size in self._sizes.items()]
-        self.view = view_of(*nodes, *self._volumes)
+        self.view = msgspec.structs.replace(
+            view_of(*nodes, *self._volumes),
+            changes=self.node_changes,
+            volume_changes=self._volume_changes,
+        )
 
-    def show(self, name: NodeName, size_bytes: int, changes: ChangeLog[NodeName]) -> None:
-        """Give a node a size and the view its log of changes, and tell nobody."""
+    def show(self, name: NodeName, size_bytes: int) -> None:
+        """Give a node a size, and tell nobody."""
         self._sizes[name] = size_bytes
         self.rebuild()
-        self.view = msgspec.structs.replace(
-            self.view, changes=changes, volume_changes=self._volume_changes
-        )
 
     def place(self, name: str, on: NodeName) -> None:
         """Show a healthy replica of a pod's volume on a node, and tell of it."""
         self._volumes.append(replica(of=name, on=on))
         self._volume_changes.add(VolumeName(name))
-        self.show(on, 0, self._node_changes)
+        self.rebuild()
         self.waking.note_changes()
 
     def change_another_volume(self) -> None:
@@ -116,22 +120,32 @@ class Bench:
         claims = (ClaimKey(f"default/{name}"),)
         return PodRef(namespace="default", name=name, uid=found["metadata"]["uid"], claims=claims)
 
-    def request(self, pod: PodRef) -> PodRequest:
-        """Return what a pod asks for; also for a pod whose claims are not those that it had."""
-        had = msgspec.structs.replace(pod, claims=(ClaimKey(f"default/{pod.name}"),))
-        return msgspec.structs.replace(resolve(had, self.view), pod=pod)
-
-    def reject(self, pods: Iterable[PodRef], nodes: Iterable[NodeName] = (ONE, TWO)) -> None:
+    def reject(
+        self,
+        pods: Iterable[PodRef],
+        nodes: Sequence[NodeName] = (ONE, TWO),
+        why: Rejection = InsufficientStorage(size_bytes=SMALL),  # noqa: B008 (frozen)
+    ) -> None:
         """Take in that pods got no node, one a moment after the other."""
         now = asyncio.get_running_loop().time()
         for number, pod in enumerate(pods):
-            self.waking.remember(self.request(pod), nodes, now + number * 1e-9)
+            # Also one whose claims are not those that it had.
+            had = msgspec.structs.replace(pod, claims=(ClaimKey(f"default/{pod.name}"),))
+            answer = Answer(
+                request=msgspec.structs.replace(resolve(had, self.view), pod=pod),
+                view=self.view,
+                basis=Basis.PLACEMENT,
+                candidates=nodes,
+                accepted=[],
+                rejected=dict.fromkeys(nodes, why),
+            )
+            self.waking.remember(answer, now + number * 1e-9)
 
     def grow(self, name: NodeName, size_bytes: int) -> None:
         """Make room on a node."""
-        self._sizes[name] = size_bytes
-        self.rebuild()
-        self.waking.look_on([name])
+        self.show(name, size_bytes)
+        self.node_changes.add(name)
+        self.waking.note_changes()
 
     def hold(self, pod: PodRef) -> None:
         """Answer about a pod, and hold what is said."""
@@ -161,6 +175,7 @@ async def waking() -> AsyncIterator[Bench]:
     server = FakeApiServer(Random(5))
     async with server.client("us") as client:
         bench = Bench(Connection(client), server)
+        bench.waking.note_changes()
         task = asyncio.create_task(bench.waking.run())
         try:
             yield bench
@@ -176,8 +191,8 @@ async def test_nobody_is_woken_without_room() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
 
-        bench.waking.look_everywhere()
-        bench.waking.look_on([ONE, TWO])
+        bench.waking.note_less_held(None)
+        bench.grow(ONE, 2 * GIB)
         await asyncio.sleep(1)
 
         assert bench.woken == []
@@ -201,7 +216,7 @@ async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
         bench.reject(bench.add("pod"), [TWO])
 
         bench.grow(ONE, SMALL)
-        bench.waking.look_everywhere()
+        bench.waking.note_less_held(None)
         await asyncio.sleep(1)
 
         assert bench.woken == []
@@ -211,10 +226,10 @@ async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
     """What is in its way may go to the other node then."""
     async with waking() as bench:
         [pod] = bench.add("pod")
-        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
-        bench.show(ONE, LARGE, bench.view.changes)
+        bench.reject([pod], [ONE], PendingReplicas())
+        bench.show(ONE, LARGE)
 
-        bench.waking.look_on([TWO])
+        bench.grow(TWO, 2 * GIB)
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod"]
@@ -224,8 +239,8 @@ async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
     """What others wait for is given up after a minute, and nothing tells of that."""
     async with waking() as bench:
         [pod] = bench.add("pod")
-        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
-        bench.show(ONE, LARGE, bench.view.changes)
+        bench.reject([pod], [ONE], PendingReplicas())
+        bench.show(ONE, LARGE)
 
         await asyncio.sleep(9)
         assert bench.woken == []
@@ -237,9 +252,8 @@ async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
 async def test_time_counts_also_where_something_changes_all_the_time() -> None:
     async with waking() as bench:
         [pod] = bench.add("pod")
-        bench.show(ONE, LARGE, bench.view.changes)
-        bench.waking.note_changes()
-        bench.waking.remember(bench.request(pod), [ONE], 0.0, depends_on_others=True)
+        bench.show(ONE, LARGE)
+        bench.reject([pod], [ONE], PendingReplicas())
 
         for _ in range(120):
             await asyncio.sleep(0.1)
@@ -254,14 +268,14 @@ async def test_who_was_told_of_a_hold_is_woken_once_it_is_over_without_room() ->
         first, second = bench.add("first", "second", size_bytes=LARGE)
         bench.grow(ONE, LARGE)
         bench.hold(first)
-        bench.waking.remember(bench.request(second), [ONE, TWO], 0.0, held=[ONE])
-        bench.waking.look_everywhere()
+        bench.reject([second], [ONE], RoomHeld())
+        bench.waking.note_less_held(None)
         await asyncio.sleep(11)
         assert bench.woken == []
 
         bench.extender.ledger.drop(first.uid, End.CONFIRMED, 0.0)
-        bench.show(ONE, 0, bench.view.changes)
-        bench.waking.look_on([ONE])
+        bench.show(ONE, 0)
+        bench.waking.note_less_held([ONE])
         await asyncio.sleep(30)
 
         assert bench.woken == ["second"]
@@ -275,14 +289,14 @@ async def test_who_was_told_of_no_hold_is_not_woken_by_its_end() -> None:
         bench.reject([second])
 
         bench.extender.ledger.drop(first.uid, End.CONFIRMED, 0.0)
-        bench.show(ONE, 0, bench.view.changes)
-        bench.waking.look_on([ONE])
+        bench.show(ONE, 0)
+        bench.waking.note_less_held([ONE])
         await asyncio.sleep(30)
 
         assert bench.woken == []
 
 
-async def test_only_nodes_that_changed_are_looked_at() -> None:
+async def test_only_nodes_that_changed_are_probed() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod", "another"))
         bench.grow(ONE, SMALL)
@@ -290,11 +304,11 @@ async def test_only_nodes_that_changed_are_looked_at() -> None:
         assert bench.woken == ["pod", "another"]
         bench.reject(bench.add("late"))
 
-        bench.waking.look_on([TWO])
+        bench.grow(TWO, 2 * GIB)
         await asyncio.sleep(1)
         assert bench.woken == ["pod", "another"]
 
-        bench.waking.look_on([ONE])
+        bench.grow(ONE, SMALL + 1)
         await asyncio.sleep(1)
         assert bench.woken == ["pod", "another", "late"]
 
@@ -314,7 +328,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
         assert bench.woken == ["first"]
 
         bench.extender.ledger.drop(first.uid, End.POD_GONE, 0.0)
-        bench.waking.look_on([ONE])
+        bench.waking.note_less_held([ONE])
         await asyncio.sleep(1)
         assert bench.woken == ["first", "second"]
 
@@ -329,7 +343,7 @@ async def test_a_pod_is_woken_once_until_it_is_rejected_again() -> None:
         assert bench.woken == ["pod"]
 
         bench.reject([pod])
-        bench.waking.look_on([ONE])
+        bench.grow(ONE, 4 * SMALL)
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod", "pod"]
@@ -345,7 +359,7 @@ async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_agai
         bench.reject([pod])
         await asyncio.sleep(1)
 
-        bench.waking.look_on([ONE])
+        bench.grow(ONE, 2 * SMALL)
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod", "pod"]
@@ -407,7 +421,7 @@ async def test_no_more_than_twenty_are_woken_in_a_second() -> None:
 async def test_a_pod_that_is_gone_is_forgotten(status: int) -> None:
     async with waking() as bench:
         bench.reject(bench.add("gone", "pod"))
-        bench.server.faults.append(Fault(Answer(status), lambda call: call.name == "gone"))
+        bench.server.faults.append(Fault(Reply(status), lambda call: call.name == "gone"))
 
         bench.grow(ONE, LARGE)
         await asyncio.sleep(20)
@@ -433,9 +447,9 @@ async def test_a_pod_that_has_a_node_by_now_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [Answer(403), Answer(429), Answer(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
+    "kind", [Reply(403), Reply(429), Reply(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
 )
-async def test_a_patch_that_fails_is_tried_again(kind: Answer | Hang | LostAnswer) -> None:
+async def test_a_patch_that_fails_is_tried_again(kind: Reply | Hang | LostAnswer) -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod", "other"))
         bench.server.faults.append(Fault(kind, lambda call: call.name == "pod", times=2))
@@ -450,12 +464,12 @@ async def test_a_patch_that_fails_is_tried_again(kind: Answer | Hang | LostAnswe
 async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever() -> None:
     async with waking() as bench:
         bench.reject(bench.add("bad"))
-        bench.server.faults.append(Fault(Answer(403), lambda call: call.name == "bad", times=None))
+        bench.server.faults.append(Fault(Reply(403), lambda call: call.name == "bad", times=None))
         bench.grow(ONE, LARGE)
         await asyncio.sleep(60)
 
         bench.reject(bench.add("good"))
-        bench.waking.look_on([ONE])
+        bench.grow(ONE, 2 * LARGE)
         await asyncio.sleep(20)
 
         assert "good" in bench.woken
@@ -493,7 +507,7 @@ async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit() -> N
 
         bench.waking.adopt(pods, 0.0)
         await asyncio.sleep(1)
-        bench.waking.look_everywhere()
+        bench.waking.note_less_held(None)
         await asyncio.sleep(1)
 
         assert sorted(bench.woken) == ["large", "pod"]
@@ -520,32 +534,28 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
 async def test_another_log_of_changes_may_be_room_anywhere() -> None:
     async with waking() as bench:
         bench.reject(bench.add("pod"))
-        bench.waking.note_changes()
         await asyncio.sleep(1)
 
-        bench.show(TWO, SMALL, ChangeLog[NodeName]())
+        bench.node_changes = ChangeLog[NodeName]()
+        bench.show(TWO, SMALL)
         bench.waking.note_changes()
         await asyncio.sleep(1)
 
         assert bench.woken == ["pod"]
 
 
-async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> None:
+async def test_nodes_that_changed_may_have_room_and_each_is_probed_once() -> None:
     async with waking() as bench:
         [pod] = bench.add("pod")
-        changes = ChangeLog[NodeName]()
-        bench.show(TWO, 0, changes)
-        bench.waking.note_changes()
-        await asyncio.sleep(1)
         bench.reject([pod])
-        bench.show(TWO, SMALL, changes)
+        bench.show(TWO, SMALL)
 
-        changes.add(ONE)
+        bench.node_changes.add(ONE)
         bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == []
 
-        changes.add(TWO)
+        bench.node_changes.add(TWO)
         bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
@@ -554,6 +564,23 @@ async def test_nodes_that_changed_may_have_room_and_each_is_looked_at_once() -> 
         bench.waking.note_changes()
         await asyncio.sleep(1)
         assert bench.woken == ["pod"]
+
+
+@pytest.mark.parametrize(
+    ("why", "woken"),
+    [(InsufficientStorage(size_bytes=SMALL), ["pod"]), (NodeTags(selector=()), [])],
+)
+async def test_only_what_may_end_a_rejection_costs_a_probe(
+    why: Rejection, woken: list[str]
+) -> None:
+    """The reason of the second is made up: with a probe it would fit."""
+    async with waking() as bench:
+        bench.reject(bench.add("pod"), why=why)
+
+        bench.grow(ONE, SMALL)
+        await asyncio.sleep(15)
+
+        assert bench.woken == woken
 
 
 async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> None:
@@ -569,15 +596,15 @@ async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> No
         assert bench.woken == ["two"]
 
 
-async def test_looks_take_no_more_than_their_share_of_the_time() -> None:
+async def test_probes_take_no_more_than_their_share_of_the_time() -> None:
     """Whatever is done takes 5 ms here: so much passes whenever somebody asks for the time."""
     async with waking() as bench:
-        bench.reject(bench.add("pod", size_bytes=LARGE))
+        bench.reject(bench.add("pod", size_bytes=LARGE), why=PendingReplicas())
         bench.seconds_per_call = 0.005
         bench.calls = 0
 
         for _ in range(1_000):
-            bench.waking.look_on([ONE])
+            bench.waking.note_less_held([ONE])
             await asyncio.sleep(0.01)
 
         assert 100 < bench.calls < 1_000
@@ -585,10 +612,7 @@ async def test_looks_take_no_more_than_their_share_of_the_time() -> None:
 
 async def test_changes_that_help_nobody_take_no_more_than_that_share_either() -> None:
     async with waking() as bench:
-        [pod] = bench.add("pod", size_bytes=LARGE)
-        bench.show(ONE, 0, bench.view.changes)
-        bench.waking.note_changes()
-        bench.reject([pod])
+        bench.reject(bench.add("pod", size_bytes=LARGE))
         bench.seconds_per_call = 0.005
         bench.calls = 0
 

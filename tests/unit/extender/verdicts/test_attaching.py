@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from app.kube.resource import AnyRecord
 from extender import Basis, ClusterView, Extender, PodRef, ViewBuilder
 from extender.kubernetes import CsiNode
+from extender.verdicts import ClusterChange
 from extender.verdicts.rejections import (
     DriverMissing,
     EngineImageMissing,
@@ -17,7 +18,7 @@ from extender.verdicts.rejections import (
     UnknownNode,
 )
 from extender.verdicts.shortages import ReplicasCannotStart
-from extender.waiting.lookout import Lookout
+from extender.waiting.changes import Changes, ChangesOfView
 from extender.waiting.node_sets import NodeSets
 from longhorn import EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
 from planner.records import KubernetesNode
@@ -328,21 +329,20 @@ def test_replicas_that_go_anywhere_find_no_room_where_they_would_not_start() -> 
 
 def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None:
     sets = NodeSets()
-    lookout = Lookout(sets)
+    of_view, changes = ChangesOfView(sets), Changes()
     known = sets.of([NodeName("node-1")], [NodeName("node-1")])
     builder = ViewBuilder()
     starting = instance_manager("node-1", is_running=False)
     for record in instead(starting):
         builder.apply(None, record)
     builder.settle()
-    lookout.note_changes(builder.view)
-    lookout.drain()
+    of_view.note_in(Changes(), builder.view)
 
     builder.apply(starting, instance_manager("node-1"))
     builder.settle()
-    lookout.note_changes(builder.view)
+    of_view.note_in(changes, builder.view)
 
-    assert lookout.drain().nodes & known
+    assert changes.nodes[ClusterChange.NODE] & known
 
 
 def test_a_volume_that_cannot_start_is_not_spared_where_another_one_is_attached() -> None:

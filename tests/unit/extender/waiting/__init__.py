@@ -1,1 +1,1 @@
-"""Tests of pods that wait: only here it is counted how few looks find those that fit."""
+"""Tests of pods that wait: only here it is counted how few probes find those that fit."""

@@ -4,7 +4,7 @@ import pytest
 
 from extender import ClusterView
 from extender.demand import resolve
-from extender.waiting.wants import Wants, wants_of
+from extender.waiting.pods import Wants, wants_of
 from longhorn import Locality, Volume
 from tests.builders import GIB, bound, pod, replica, view_of, volume, wants
 

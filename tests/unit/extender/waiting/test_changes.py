@@ -1,0 +1,190 @@
+"""What has changed, by kinds: only what may help a waiting pod counts for it."""
+
+from typing import Any
+
+import pytest
+
+from app.kube.resource import AnyRecord
+from extender import ViewBuilder
+from extender.verdicts import ClusterChange
+from extender.verdicts.rejections import NodeTags, PodUnscheduled, Rejection, StrictLocalElsewhere
+from extender.verdicts.shortages import (
+    DiskTags,
+    InsufficientStorage,
+    PendingReplicas,
+)
+from extender.waiting.changes import Changes, ChangesOfView
+from extender.waiting.node_sets import ALL, NodeSets
+from longhorn import Node, NodeName, VolumeName
+from tests.builders import (
+    GIB,
+    bound,
+    disk,
+    instance_manager,
+    node,
+    pending,
+    replica,
+    setting,
+    volume,
+)
+
+ONE = NodeName("node-1")
+BEFORE = node("node-1", disk())
+NODE, ROOM, SETTINGS = ClusterChange.NODE, ClusterChange.ROOM, ClusterChange.SETTINGS
+HOLDS, ANYWHERE = ClusterChange.HOLDS, ClusterChange.ANYWHERE
+
+
+class World:
+    """A cluster that changes."""
+
+    def __init__(self, *records: AnyRecord) -> None:
+        self.sets = NodeSets()
+        self.of_view = ChangesOfView(self.sets)
+        self.builder = ViewBuilder()
+        self._records: tuple[AnyRecord, ...] = ()
+        self.builder.settle()
+        self.show(*records)
+
+    def show(self, *records: AnyRecord) -> Changes:
+        """Have the cluster consist of these; return what of that may help."""
+        for each in self._records:
+            self.builder.apply(each, None)
+        for each in records:
+            self.builder.apply(None, each)
+        self._records = records
+        self.builder.settle()
+        changes = Changes()
+        self.of_view.note_in(changes, self.builder.view)
+        return changes
+
+    def kinds(self, *records: AnyRecord) -> set[ClusterChange]:
+        """Do the same; return the kinds, all of the one node or of the cluster."""
+        nodes = self.show(*records).nodes
+        assert all(of == ALL or self.sets.names(of) == [ONE] for of in nodes.values())
+        return {*nodes}
+
+
+def with_disk(**fields: Any) -> Node:
+    return node("node-1", disk(**fields))
+
+
+@pytest.mark.parametrize(
+    ("after", "kinds"),
+    [
+        ([node("node-1", disk(), zone="another")], {NODE}),
+        ([node("node-1", disk(), tags=("ssd",))], {NODE}),
+        ([node("node-1", disk(), disk("disk-2"))], {NODE}),
+        ([with_disk(tags=("ssd",))], {NODE}),
+        ([with_disk(evicting=True)], {NODE}),
+        ([with_disk(maximum_bytes=200 * GIB, available_bytes=200 * GIB)], {ROOM}),
+    ],
+)
+def test_each_change_of_a_node_is_of_a_kind(
+    after: list[AnyRecord], kinds: set[ClusterChange]
+) -> None:
+    assert World(BEFORE).kinds(*after) == kinds
+
+
+def test_another_instance_manager_is_a_change_of_its_node() -> None:
+    world = World(BEFORE, instance_manager("node-1", is_running=False))
+
+    assert world.kinds(BEFORE, instance_manager("node-1")) == {NODE}
+
+
+def test_an_unusable_disk_that_is_full_no_longer_may_take_failed_replicas_back() -> None:
+    full, before = (with_disk(schedulable=False, available_bytes=n * GIB) for n in (1, 90))
+
+    assert World(full).kinds(before) == {NODE}
+    assert World(before).kinds(with_disk(schedulable=False, available_bytes=91 * GIB)) == set()
+
+
+def test_more_that_may_be_written_is_more_room() -> None:
+    assert World(with_disk(available_bytes=50 * GIB)).kinds(BEFORE) == {ROOM}
+
+
+@pytest.mark.parametrize(
+    "after", [[BEFORE], [with_disk(available_bytes=50 * GIB)], [BEFORE, replica()]]
+)
+def test_less_room_helps_nobody(after: list[AnyRecord]) -> None:
+    assert World(BEFORE).show(*after).nodes == {}
+
+
+def test_a_node_that_comes_back_may_have_anything_and_one_that_goes_helps_elsewhere() -> None:
+    world = World(BEFORE)
+    assert world.kinds() == {ANYWHERE}, "what waits for it there may go elsewhere"
+
+    assert world.kinds(BEFORE) == {NODE, ANYWHERE}
+
+
+def test_a_replica_that_is_no_longer_to_come_to_a_node_may_help_anywhere() -> None:
+    world = World(BEFORE, pending())
+
+    assert world.show(BEFORE).nodes[ANYWHERE] & world.sets.of([ONE])
+
+
+def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not() -> None:
+    due = [
+        *bound(volume("vol", replicas=2, node="node-1", attached_to="node-1")),
+        replica(of="vol", on=""),
+    ]
+    world = World(BEFORE)
+
+    assert world.kinds(BEFORE, *due) == set()
+
+    changes = world.show(BEFORE)
+    assert changes.nodes == {ANYWHERE: ALL}
+    assert changes.volumes == {VolumeName("vol")}
+    assert changes.are_about([VolumeName("vol")])
+    assert not changes.are_about([VolumeName("another")])
+
+
+def test_another_setting_may_help_everybody() -> None:
+    changes = World(BEFORE).show(BEFORE, setting("storage-minimal-available-percentage", "10"))
+
+    assert changes.are_about([VolumeName("vol")])
+
+
+@pytest.mark.parametrize(
+    ("why", "kinds"),
+    [
+        (NodeTags(selector=()), set()),
+        (DiskTags(selector=()), set()),
+        (InsufficientStorage(size_bytes=GIB), {ROOM}),
+        (PodUnscheduled(), {HOLDS}),
+        (StrictLocalElsewhere(), set()),
+    ],
+)
+def test_a_rejection_may_be_over_where_something_of_its_kinds_has_changed(
+    why: Rejection, kinds: set[ClusterChange]
+) -> None:
+    """Another state of the node or a disk may always end it: it may have a replica there."""
+    for kind in (NODE, SETTINGS, ROOM, HOLDS, ANYWHERE):
+        ending = Changes(nodes={kind: 0b0110}).ending(why.ended_by)
+
+        assert ending == (0b0110 if kind in {NODE, SETTINGS, *kinds} else 0)
+
+
+def test_what_depends_on_others_may_be_over_by_anything_anywhere() -> None:
+    kinds = PendingReplicas.ended_by
+
+    assert Changes(nodes={ROOM: 0b1000}).ending(kinds) == ALL
+    assert Changes(volumes={VolumeName("another")}).ending(kinds) == 0
+
+
+def test_changes_of_several_kinds_add_up() -> None:
+    changes = Changes(nodes={ROOM: 0b0011, NODE: 0b0101, HOLDS: 0b1000})
+
+    assert changes.ending(InsufficientStorage.ended_by) == 0b0111
+    assert changes.ending(NodeTags.ended_by) == 0b0101
+
+
+def test_what_is_noted_of_a_kind_adds_up() -> None:
+    changes = Changes()
+    changes.note(HOLDS, 0)
+    assert not changes
+
+    for nodes in (0b01, 0b10):
+        changes.note(HOLDS, nodes)
+    assert changes
+    assert changes == Changes(nodes={HOLDS: 0b11})
+    assert Changes(volumes={VolumeName("vol")})
