@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import structs
 
-from extender.space import NodeSpace
 from extender.view import ClusterView
 from longhorn import (
     Engine,
@@ -20,7 +18,7 @@ from longhorn import (
     mismatch,
     starts_replicas,
 )
-from packing import Bin, Item, Kind, PreparedItems, prepare
+from packing import Item, Kind, PreparedItems, prepare
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,27 +98,6 @@ def suits(demand: Demand, node: Node) -> bool:
 def all_start(demand: Demand, engines: Engines) -> bool:
     """Say whether all replicas start where these run; Longhorn passes other nodes over."""
     return all(starts_replicas(engines, each) for each in demand.engines)
-
-
-def with_one_kind_per_disk(
-    needs: Iterable[tuple[Item, Need]], space: NodeSpace
-) -> tuple[list[Item], list[Bin]]:
-    """Return items and the disks of a node, each disk of a kind of its own.
-
-    Then linked clones fit only on the disks that hold what they share.
-    """
-    name, ids = space.node.name, {str(each.disk.name): each.disk.id for each in space.disks}
-    bins = [structs.replace(bin_, kind=number) for number, bin_ in enumerate(space.bins)]
-
-    def kinds_of(item: Item, need: Need) -> frozenset[Kind]:
-        return frozenset(
-            number
-            for number, bin_ in enumerate(space.bins)
-            if bin_.kind in item.kinds
-            and (need.places is None or (name, ids[bin_.id]) in need.places)
-        )
-
-    return [structs.replace(item, kinds=kinds_of(item, need)) for item, need in needs], bins
 
 
 def _nodes_of(places: frozenset[Place]) -> frozenset[NodeName]:

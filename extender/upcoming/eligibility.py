@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import msgspec
 
-from extender.demand.items import all_start, demand_of, suits
+from extender.demand.items import Demand, all_start, demand_of, suits
 from extender.space import NodeSpace
 from extender.upcoming.upcoming import Upcoming
 from extender.view import ClusterView
@@ -42,11 +42,13 @@ class Takers:
     """
 
     def __init__(
-        self, need: Need, view: ClusterView, taken_bytes: Callable[[NodeName], int]
+        self, one: Demand, view: ClusterView, taken_bytes: Callable[[NodeName], int]
     ) -> None:
+        """Begin with all nodes of *view* that suit *one* such replica."""
         self.most_bytes: dict[NodeName, int] = {}
-        self._demand, self._taken_bytes = demand_of([("replica", need)], view), taken_bytes
-        self.kinds, self._places = self._demand.items[0].kinds, need.places
+        self._demand, self._taken_bytes = one, taken_bytes
+        [(item, need)] = one.by_size
+        self.kinds, self._places = item.kinds, need.places
         self._numbers = view.disk_kinds
         self._entries: dict[NodeName, _Entry] = {}
         self._largest_bytes: int | None = None
@@ -191,25 +193,20 @@ class Eligibility:
     def takers(self, need: Need) -> Takers:
         """Return the nodes that a replica of *need* may go to, whatever its size."""
         profile = self._profiles.get(need)
-        if profile is None:
-            if len(self._profiles) >= _MOST_NEEDS:
-                self._profiles.clear()
-            demand = demand_of([("replica", need)], self.view)
-            [item], places = demand.items, need.places
-            profile = (
-                item.kinds,
-                demand.node_selectors,
-                demand.topologies,
-                places,
-                demand.engines,
-            )
-            self._profiles[need] = profile
-        found = self._takers.get(profile)
-        if found is None:
+        found = None if profile is None else self._takers.get(profile)
+        if found is not None:
+            return found
+        one = demand_of([("replica", need)], self.view)
+        kinds, places = one.items[0].kinds, need.places
+        profile = (kinds, one.node_selectors, one.topologies, places, one.engines)
+        if len(self._profiles) >= _MOST_NEEDS:
+            self._profiles.clear()
+        self._profiles[need] = profile
+        if profile not in self._takers:
             if len(self._takers) >= _MOST_PROFILES:
                 self._takers.clear()
-            found = self._takers[profile] = Takers(need, self.view, self._taken_bytes)
-        return found
+            self._takers[profile] = Takers(one, self.view, self._taken_bytes)
+        return self._takers[profile]
 
     def may_go(self, upcoming: Upcoming, name: NodeName) -> bool:
         """Whether a node takes one of the replicas if nothing else comes."""

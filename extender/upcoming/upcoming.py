@@ -1,12 +1,10 @@
 """Room that will be taken and is not yet: one record for all of it, and what of it competes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 import msgspec
 
-from extender.demand.items import Demand
-from extender.space import NodeSpace
 from longhorn import (
     Need,
     NodeName,
@@ -17,7 +15,7 @@ from longhorn import (
     may_share_node,
     may_share_zone,
 )
-from packing import Item, Kind
+from packing import Item
 
 
 class Certainty(IntEnum):
@@ -66,33 +64,3 @@ def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:
 def may_share(volume: Volume, settings: Settings) -> bool:
     """Whether several replicas of a volume may be on one node."""
     return may_share_node(volume, settings) and may_share_zone(volume, settings)
-
-
-def competitors_of(
-    demand: Demand, space: NodeSpace, upcoming: Iterable[Upcoming]
-) -> list[Upcoming]:
-    """Return what of all that comes to a node competes with *demand*, the surest first.
-
-    That is what may use the same disks, or disks that the rest may use. Longhorn retries a replica
-    with hardNodeAffinity at least every 30 s, so it takes room as soon as there is any.
-    docs/decisions/0001 says what counts.
-    """
-    upcoming = sorted(upcoming, key=lambda each: each.certainty)
-    if not upcoming:
-        return []
-    here = frozenset(bin_.kind for bin_ in space.bins)
-    kinds = here.intersection(frozenset().union(*(item.kinds for item in demand.items)))
-    reached = _reached(upcoming, kinds, here)
-    return [each for each in upcoming if each.item.kinds & reached]
-
-
-def _reached(
-    upcoming: Iterable[Upcoming], kinds: frozenset[Kind], here: frozenset[Kind]
-) -> frozenset[Kind]:
-    """Return *kinds* of disks, and those that whoever may use any of these may use as well.
-
-    Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
-    of another node would suit both.
-    """
-    more = kinds.union(*(each.item.kinds & here for each in upcoming if each.item.kinds & kinds))
-    return kinds if more == kinds else _reached(upcoming, more, here)

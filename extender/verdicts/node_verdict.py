@@ -3,10 +3,11 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec import structs
 
-from extender.demand.items import Demand, suits, total_of, with_one_kind_per_disk
+from extender.demand.items import Demand, suits, total_of
 from extender.space import NodeSpace, why_unusable
-from extender.upcoming.upcoming import Certainty, Upcoming, competitors_of
+from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.rejections import (
     LinkedCloneElsewhere,
     NodeDeleting,
@@ -44,7 +45,7 @@ from longhorn import (
     meets_topology,
     tags_match,
 )
-from packing import Item, Outcome, Packed, Undecided, is_stranded, pack
+from packing import Bin, Item, Kind, Outcome, Packed, Undecided, is_stranded, pack
 
 _REFUSED = {
     NodeRefusal.DELETING: NodeDeleting(),
@@ -180,7 +181,7 @@ def _has_room(situation: Situation, space: NodeSpace, step_limit: int) -> Verdic
     comes, if the rest leaves room.
     """
     demand = situation.demand_on(space.node.name)
-    others = competitors_of(demand, space, situation.coming_to(space)) if demand.items else []
+    others = situation.competitors_on(space)
     outcome: Outcome | None = None
     count, steps = -1, 0
     for least, in_the_way in _IN_THE_WAY:
@@ -217,11 +218,32 @@ def _packed(
     """Pack a demand on one node beside *others*."""
     if demand.sources:
         needs = (*demand.by_size, *((each.item, each.need) for each in others))
-        return pack(*with_one_kind_per_disk(needs, space), step_limit=step_limit)
+        return pack(*_with_one_kind_per_disk(needs, space), step_limit=step_limit)
     if others:
         items = (*demand.items, *(each.item for each in others))
         return pack(items, space.bins, step_limit=step_limit)
     return pack(demand.prepared, space.bins, step_limit=step_limit)
+
+
+def _with_one_kind_per_disk(
+    needs: Iterable[tuple[Item, Need]], space: NodeSpace
+) -> tuple[list[Item], list[Bin]]:
+    """Return items and the disks of a node, each disk of a kind of its own.
+
+    Then linked clones fit only on the disks that hold what they share.
+    """
+    name, ids = space.node.name, {str(each.disk.name): each.disk.id for each in space.disks}
+    bins = [structs.replace(bin_, kind=number) for number, bin_ in enumerate(space.bins)]
+
+    def kinds_of(item: Item, need: Need) -> frozenset[Kind]:
+        return frozenset(
+            number
+            for number, bin_ in enumerate(space.bins)
+            if bin_.kind in item.kinds
+            and (need.places is None or (name, ids[bin_.id]) in need.places)
+        )
+
+    return [structs.replace(item, kinds=kinds_of(item, need)) for item, need in needs], bins
 
 
 def node_rejection(space: NodeSpace) -> Rejection | None:

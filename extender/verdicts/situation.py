@@ -1,6 +1,6 @@
 """All that one answer rests on, prepared once for all nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -17,6 +17,7 @@ from extender.upcoming.volumes import once_attached
 from extender.view import ClusterView
 from extender.work import StepLimits, Work
 from longhorn import Moment, NodeName, VolumeName
+from packing import Kind
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +65,22 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         """Return all that comes to a node but for the pod's own."""
         own = {volume.name for volume in (*self.request.volumes, *self.request.remote)}
         return tuple(each for each in self.book.on(space) if each.volume.name not in own)
+
+    def competitors_on(self, space: NodeSpace) -> list[Upcoming]:
+        """Return what of all that comes to a node competes with the pod's own, the surest first.
+
+        That is what may use the same disks, or disks that the rest may use. Longhorn retries a
+        replica with hardNodeAffinity at least every 30 s, so it takes room as soon as there is any.
+        docs/decisions/0001 says what counts.
+        """
+        items = self.demand_on(space.node.name).items
+        upcoming = sorted(self.coming_to(space), key=lambda each: each.certainty) if items else []
+        if not upcoming:
+            return []
+        here = frozenset(bin_.kind for bin_ in space.bins)
+        kinds = here.intersection(frozenset().union(*(item.kinds for item in items)))
+        reached = _reached(upcoming, kinds, here)
+        return [each for each in upcoming if each.item.kinds & reached]
 
     @property
     def is_strict(self) -> bool:
@@ -150,3 +167,15 @@ def strict_nodes(request: PodRequest, view: ClusterView) -> dict[VolumeName, fro
         if volume.is_strict
     }
     return {volume: nodes for volume, nodes in placed.items() if nodes}
+
+
+def _reached(
+    upcoming: Iterable[Upcoming], kinds: frozenset[Kind], here: frozenset[Kind]
+) -> frozenset[Kind]:
+    """Return *kinds* of disks, and those that whoever may use any of these may use as well.
+
+    Only kinds of disks that are *here* lead on: two items do not compete on a node because a disk
+    of another node would suit both.
+    """
+    more = kinds.union(*(each.item.kinds & here for each in upcoming if each.item.kinds & kinds))
+    return kinds if more == kinds else _reached(upcoming, more, here)
