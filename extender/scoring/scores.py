@@ -187,11 +187,12 @@ def _spread(
 def _singly(name: NodeName, situation: Situation) -> Score:
     """Return the score of a node to which comes what does not come to others.
 
-    What open holds keep there is left out: it comes to one of many nodes, and is forecast there.
+    What open holds may take there counts by the forecast alone: it comes to one of many nodes.
     """
-    book = situation.book
-    others = (*book.pinned(situation.view.spaces[name]), *book.forecast.on.get(name, ()))
-    items = [each.item for each in others]
+    book, request = situation.book, situation.request
+    own = {each.name for each in (*request.volumes, *request.remote)}
+    coming = (*book.pinned(situation.view.spaces[name]), *book.forecast.on.get(name, ()))
+    items = [each.item for each in coming if each.volume.name not in own]
     [score] = _scores([name], situation, situation.demand_on(name), items)
     return score
 

@@ -12,8 +12,11 @@ What drives what:
 - There is more room somewhere: what was forecast nowhere is tried again, in turns.
 - Time passes: Longhorn waits no more for a failed replica, or we no more for a due one.
 
-For a pod that is asked about, `ask` takes out what is its own. It is put back before the next
-question, or when the book is brought up to date: nothing awaits meanwhile.
+For a pod that is asked about, `ask` takes out what is its own. It stays out while nodes are judged
+and scored, and is put back before the next question, or when the book is brought up to date:
+nothing awaits meanwhile. What is changed for it is noted in an undo log; what the forecast and the
+index of nodes remember beside it is right again by `Forecast.note_taken`, which `back_to` calls.
+Work that was spent is not given back.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -118,7 +121,7 @@ class Book:
             space, due = self._view.spaces[node], self._due.on(node)
             load = pinned_to(space, self._view, self._ledger, due, but=uid, own=self._own)
             self._log.set(self._pinned, node, load)
-            self.forecast.note_taken(node, has_more=True)
+            self.forecast.note_taken(node, may_take_more=True)
         for name in also_held:  # it counts as far as others need it
             now = anywhere_of(name, self._ledger.holds_of(name, but=uid), self._view, utc=utc)
             if now is not None:
@@ -142,13 +145,13 @@ class Book:
         ]
         self._log.back_to(mark)
         for node in changed:
-            self.forecast.note_taken(node, has_more=True)
+            self.forecast.note_taken(node, may_take_more=True)
 
     def pin(self, upcoming: Iterable[Upcoming], node: NodeName) -> None:
         """Have more come to a node for itself, until the book goes back to a mark."""
         pinned = self.pinned(self._view.spaces[node])
         self._log.set(self._pinned, node, (*pinned, *upcoming))
-        self.forecast.note_taken(node, has_more=False)
+        self.forecast.note_taken(node, may_take_more=False)
 
     @property
     def apart(self) -> set[NodeName]:
@@ -162,7 +165,10 @@ class Book:
 
     @property
     def busy(self) -> set[NodeName]:
-        """The nodes to which anything comes, but for replicas that are bound to them."""
+        """The nodes to which holds, the forecast or what is due brings anything.
+
+        Replicas that are bound to a node are in its `NodeSpace.pending`.
+        """
         chosen = self._ledger.chosen_nodes(but=self._uid)
         return chosen | self.forecast.on.keys() | self._due.nodes
 
@@ -305,7 +311,7 @@ class Book:
             if node in nodes:
                 self.forecast.note_space(node)
             else:
-                self.forecast.note_taken(node, has_more=True)
+                self.forecast.note_taken(node, may_take_more=True)
             self._unchecked[node] = None
             self._changes.add(node)
         if moved:  # others of a volume may go elsewhere now, or no longer where they are

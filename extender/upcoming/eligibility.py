@@ -132,15 +132,15 @@ class Takers:
         else:
             self._entries[name] = entry
 
-    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
-        """Note that something else comes to a node; *has_more* if it may take more than before."""
+    def note_taken(self, name: NodeName, *, may_take_more: bool) -> None:
+        """Note that something else comes to a node, which may take more than before or not."""
         entry = self._entries.get(name)
         if entry is None:
             return
         self._take_rank(name)
         self._ranks[name] = rank = self._rank(name, entry)
         insort(self._by_zone.setdefault(entry.zone, []), rank)
-        if has_more:
+        if may_take_more:
             most = self.most_bytes[name] = entry.largest_bytes
             self._most_in_zone[entry.zone] = max(most, self._most_in_zone.get(entry.zone, -1))
 
@@ -239,10 +239,10 @@ class Eligibility:
         for takers in self._takers.values():
             takers.note_space(name, self.view.spaces.get(name))
 
-    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
-        """Note that something else comes to a node; *has_more* if it may take more now."""
+    def note_taken(self, name: NodeName, *, may_take_more: bool) -> None:
+        """Note that something else comes to a node; *may_take_more* if it may take more now."""
         for takers in self._takers.values():
-            takers.note_taken(name, has_more=has_more)
+            takers.note_taken(name, may_take_more=may_take_more)
 
     def note_volume(self, name: VolumeName) -> None:
         """Note that the replicas of a volume have changed, or the nodes that they are on."""

@@ -38,6 +38,10 @@ class Taken(NamedTuple):
 class Forecast:
     """What comes anywhere, and the node that it is forecast on.
 
+    What can be taken back is in the log: `on`, `nowhere`, `counts`, and the nodes of each volume.
+    What follows from these is remembered beside it: whoever takes changes back (`Book.back_to`)
+    tells of the nodes by `note_taken`.
+
     Args:
         view: The cluster.
         pinned: Returns what a node takes for itself.
@@ -133,13 +137,13 @@ class Forecast:
         """Put one more replica of a volume on a node."""
         volume = upcoming.volume.name
         nodes = self.nodes_of(volume)
-        if name in nodes:
-            item = structs.replace(upcoming.item, id=f"{volume}/{nodes.count(name)}")
-            upcoming = structs.replace(upcoming, item=item)
+        id_ = f"{volume}/{nodes.count(name)}" if name in nodes else str(volume)
+        if upcoming.item.id != id_:  # what was evicted elsewhere has the id that it had there
+            upcoming = structs.replace(upcoming, item=structs.replace(upcoming.item, id=id_))
         self._log.set(self.on, name, (*self.on.get(name, ()), upcoming))
         self._log.set(self._nodes_of, volume, (*nodes, name))
         self._count("sure" if upcoming.is_sure else "open", 1)
-        self.note_taken(name, has_more=False)
+        self.note_taken(name, may_take_more=False)
 
     def take_out(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Take away what is forecast of a volume; return where that was."""
@@ -155,7 +159,7 @@ class Forecast:
                 self._log.set(self.on, node, rest)
             else:
                 self._log.pop(self.on, node)
-            self.note_taken(node, has_more=True)
+            self.note_taken(node, may_take_more=True)
         return nodes
 
     def evict_beyond(self, node: NodeName) -> list[Upcoming]:
@@ -163,7 +167,7 @@ class Forecast:
 
         The least sure goes, to find other nodes.
         """
-        evicted = self._beyond(node)
+        evicted = self._no_longer_taken(node)
         for upcoming in evicted:
             rest = [*self.take_out(upcoming.volume.name)]
             rest.remove(node)
@@ -175,19 +179,24 @@ class Forecast:
         """Whether a node takes all of *items*; not decided within the limit counts as yes."""
         space = self.eligibility.view.spaces[name]
         self.work.spend(1 + len(items) * len(space.bins) // _PAIRS_PER_STEP)
-        return _fits(items, space, self._step_limit)
+        is_fit = _fits_one_disk(items, space)
+        if is_fit is None:
+            outcome = pack(items, space.bins, step_limit=self._step_limit)
+            self.work.spend(outcome.steps)
+            is_fit = not isinstance(outcome, Infeasible)
+        return is_fit
 
     def note_space(self, name: NodeName) -> None:
         """Note that the space of a node has changed."""
         self.eligibility.note_space(name)
-        self.note_taken(name, has_more=True)
+        self.note_taken(name, may_take_more=True)
 
-    def note_taken(self, name: NodeName, *, has_more: bool) -> None:
-        """Note that something else comes to a node; *has_more* if it may take more now."""
+    def note_taken(self, name: NodeName, *, may_take_more: bool) -> None:
+        """Note that something else comes to a node; *may_take_more* if it may take more now."""
         self._taken.pop(name, None)
-        if has_more:
+        if may_take_more:
             self._misfits.pop(name, None)
-        self.eligibility.note_taken(name, has_more=has_more)
+        self.eligibility.note_taken(name, may_take_more=may_take_more)
 
     def _note_missing(self, name: VolumeName, missing: int) -> None:
         before = self.nowhere.get(name, 0)
@@ -221,7 +230,7 @@ class Forecast:
         self._misfits[name] = [*(each for each in misfits if not _is_as_large(each, item)), item]
         return False
 
-    def _beyond(self, node: NodeName) -> list[Upcoming]:
+    def _no_longer_taken(self, node: NodeName) -> list[Upcoming]:
         """Return what a node does not take of what is forecast there: the least sure of it."""
         there, space = self.on.get(node, ()), self.eligibility.view.spaces.get(node)
         if not there or space is None:
@@ -292,7 +301,8 @@ class Forecast:
         return None
 
 
-def _fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
+def _fits_one_disk(items: Sequence[Item], space: NodeSpace) -> bool | None:
+    """Whether one disk takes all of *items*; False if none takes one of them, else None."""
     logical = sum([item.logical_bytes for item in items])
     physical = sum([item.physical_bytes for item in items])
     for bin_ in space.roomiest:
@@ -302,9 +312,7 @@ def _fits(items: Sequence[Item], space: NodeSpace, step_limit: int) -> bool:
             and all(bin_.kind in item.kinds for item in items)
         ):
             return True
-    if any(is_stranded(item, space.roomiest) for item in items):
-        return False
-    return not isinstance(pack(items, space.bins, step_limit=step_limit), Infeasible)
+    return False if any(is_stranded(item, space.roomiest) for item in items) else None
 
 
 def _is_as_large(item: Item, other: Item) -> bool:

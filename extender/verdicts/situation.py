@@ -42,7 +42,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What Longhorn will place anywhere of the pod's volumes; it may be nothing of some."""
     counts: Mapping[str, int]
     """How many replicas of other volumes count that are not placed: sure, open, nowhere."""
-    asked: Book
+    shared_book: Book
     """All that is upcoming, without the pod's own."""
     turn: object
     """Which state of the book that is."""
@@ -54,12 +54,12 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         It stands until another pod is asked about.
         """
         assert self.is_valid, "another pod was asked about since"
-        return self.asked
+        return self.shared_book
 
     @property
     def is_valid(self) -> bool:
         """Whether no other pod was asked about since, and nothing has changed that is upcoming."""
-        return self.asked.turn is self.turn
+        return self.shared_book.turn is self.turn
 
     def coming_to(self, space: NodeSpace) -> tuple[Upcoming, ...]:
         """Return all that comes to a node but for the pod's own."""
@@ -147,7 +147,7 @@ def situation_of(
             for each, item in zip(wanted, items, strict=True)
         ),
         counts={**book.forecast.counts},
-        asked=book,
+        shared_book=book,
         turn=book.turn,
     )
 

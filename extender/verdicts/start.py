@@ -147,7 +147,12 @@ def _first_missing(
 
 
 def _last_room_is_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
-    """Reject a new volume where all room for a replica of it is owed to others."""
+    """Reject a new volume where all room for a replica of it is owed to others.
+
+    What is placed or held takes its room for good: then there is none anywhere. What is pinned to
+    a crowded node, or lacks room by the forecast, may yet be placed otherwise: then the pod waits
+    for these replicas.
+    """
     book, size_bytes = situation.book, upcoming.need.size_bytes
     if not ((book.beyond or book.overfull or book.forecast.nowhere) and size_bytes):
         return None

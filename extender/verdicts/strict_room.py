@@ -24,7 +24,7 @@ from extender.space import NodeSpace
 from extender.upcoming.eligibility import Takers
 from extender.upcoming.upcoming import Upcoming, may_share, most_on_a_node
 from extender.verdicts.rejections import Rejection
-from extender.verdicts.shortages import LocalRoomAtRisk
+from extender.verdicts.shortages import LocalRoomAtRisk, PackingUndecided
 from extender.verdicts.situation import Situation
 from longhorn import DiskName, NodeName, Replica, may_share_node, may_share_zone
 from packing import Bin, Item, may_be_blocked
@@ -48,27 +48,48 @@ def strict_room_at_risk(
     own = [each for each in situation.own if each.count]
     others = situation.book.anywhere.values()
     situation.work.spend((len(others) + len(own)) // _VOLUMES_PER_STEP)
-    if own:
-        threat = OnTheirWay((*others, *own), situation)
-        situation.work.spend(len(held) // _NODES_PER_STEP)
-        for name in sorted(held, key=lambda each: (held[each] is State.OPEN, each)):
-            if _takes_room(own, name, threat, situation):
-                by_open = held[name] is State.OPEN
-                return dict.fromkeys(nodes, LocalRoomAtRisk(by_open=by_open))
+    everywhere = _risk_anywhere(own, held, OnTheirWay((*others, *own), situation), situation)
+    if everywhere is not None:
+        return dict.fromkeys(nodes, everywhere)
     settings = situation.view.settings
     beside = [e for e in own if not e.volume.needs_local_replica or may_share(e.volume, settings)]
-    threat = OnTheirWay((*others, *beside), situation)
+    with_others = OnTheirWay((*others, *beside), situation)
     rejected: dict[NodeName, Rejection] = {}
     if not situation.is_strict:
         nodes = [name for name in nodes if name in held]
-    situation.work.spend(len(nodes) // _NODES_PER_STEP)
-    for name in nodes:
+    for number, name in enumerate(nodes):
         space, demand = situation.view.spaces[name], situation.demand_on(name).items
-        if not demand or _keeps_room(demand, space, threat, situation, with_open=True):
+        if not demand:
             continue
-        by_open = _keeps_room(demand, space, threat, situation, with_open=False)
-        rejected[name] = LocalRoomAtRisk(by_open=by_open)
+        if _is_work_over(number, situation):
+            rejected[name] = PackingUndecided()
+        elif not _keeps_room(demand, space, with_others, situation, with_open=True):
+            by_open = _keeps_room(demand, space, with_others, situation, with_open=False)
+            rejected[name] = LocalRoomAtRisk(by_open=by_open)
     return rejected
+
+
+def _risk_anywhere(
+    own: Sequence[Upcoming],
+    held: Mapping[NodeName, State],
+    with_own: "OnTheirWay",
+    situation: Situation,
+) -> Rejection | None:
+    """Return why the pod goes nowhere: its replicas may take room of others wherever it runs."""
+    ordered = sorted(held, key=lambda name: (held[name] is State.OPEN, name))
+    for number, name in enumerate(ordered if own else ()):
+        if _is_work_over(number, situation):
+            return PackingUndecided()
+        if _takes_room(own, name, with_own, situation):
+            return LocalRoomAtRisk(by_open=held[name] is State.OPEN)
+    return None
+
+
+def _is_work_over(number: int, situation: Situation) -> bool:
+    """Spend what the look at node *number* takes; return whether there is no work left for it."""
+    if not number % _NODES_PER_STEP:
+        situation.work.spend(1)
+    return situation.work.is_over
 
 
 def _held_strict(situation: Situation) -> dict[NodeName, State]:

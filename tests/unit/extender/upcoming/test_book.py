@@ -1,5 +1,7 @@
 """What is worked out in pieces comes to the same as if there were none."""
 
+from msgspec.structs import replace
+
 from app.kube.resource import AnyRecord
 from extender import ClusterView, Extender, ViewBuilder
 from extender.demand.requests import NOBODY
@@ -57,3 +59,22 @@ def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_a
         builder.settle()
         work_out(extender, builder.view)
     assert "the-last-0" not in extender.situation(NOBODY, builder.view).book.forecast.nowhere
+
+
+def test_replica_that_comes_back_to_a_node_has_an_id_of_its_own() -> None:
+    builder, extender = ViewBuilder(), Extender(GENEROUS)
+    [roomy, small] = [hosts(1, size)[0] for size in (100, 65)]
+    other = replace(hosts(2, 65)[1], zone=roomy.zone)
+    of_five = volume(size_bytes=30 * GIB, locality=Locality.DISABLED, replicas=5, soft=True)
+    for each in (roomy, other, of_five):
+        builder.apply(None, each)
+
+    found = []
+    for before, after in ((None, None), (roomy, small), (small, roomy)):
+        if before is not None:
+            builder.apply(before, after)
+        builder.settle()
+        forecast = extender.situation(NOBODY, builder.view).book.forecast
+        found.append([len({each.item.id for each in there}) for there in forecast.on.values()])
+
+    assert [sum(each) for each in found] == [5, 4, 5]

@@ -399,6 +399,7 @@ class Seen:
         counted = 0
         for name, there in self.on.items():
             sizes = [size for _, size in there]
+            assert len({id_ for id_, _ in there}) == len(there)
             load = self.local[name]
             assert packs([*load.pending, *load.chosen, *sizes], naive.room(name))
             counted += len(sizes)
