@@ -153,6 +153,7 @@ class WaitingPods:
 
         Until the pod is woken, what one client was told takes nothing from what another one was:
         that need not be kube-scheduler, which asks again once the pod is woken.
+
         Args:
             waiting: The pod; not rejected before any pod added so far.
         """
