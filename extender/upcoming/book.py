@@ -19,7 +19,7 @@ index of nodes remember beside it is right again by `Forecast.note_taken`, which
 Work that was spent is not given back.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from extender.holds.hold import chosen_of, volumes_of
@@ -27,7 +27,7 @@ from extender.holds.ledger import Ledger
 from extender.space import NodeSpace
 from extender.upcoming.forecast import Forecast
 from extender.upcoming.observed import DueOnNodes, NodesSeen, ReplenishmentWaits
-from extender.upcoming.pinned import OpenHolds, open_holds, pending_on, pinned_to
+from extender.upcoming.pinned import OpenHolds, open_holds, pinned_to
 from extender.upcoming.queue import PlacementQueue
 from extender.upcoming.undo import UndoLog
 from extender.upcoming.upcoming import Certainty, Upcoming
@@ -114,7 +114,7 @@ class Book:
             if name in self._due.node_of:
                 apart.add(self._due.node_of[name])
         for name in own:
-            apart.update(pending_on(name, self._view))
+            apart.update(_bound_to(name, self._view))
             apart.update(node for each in self._ledger.holds_of(name) for node in chosen_of(each))
         self._apart = apart
         for node in sorted(apart.intersection(self._view.spaces)):
@@ -332,7 +332,7 @@ class Book:
             for volume in hold.volumes:
                 if volume.name in self._due.node_of:
                     changed.add(self._due.node_of[volume.name])
-                changed.update(pending_on(volume.name, self._view))
+                changed.update(_bound_to(volume.name, self._view))
             self._outdated |= dict.fromkeys(each.name for each in (*hold.volumes, *hold.remote))
         return changed
 
@@ -346,7 +346,7 @@ class Book:
             self._outdated[name] = None
             self.forecast.eligibility.note_volume(name)
             changed.update(self._due.note(name, view))
-            changed.update(pending_on(name, view))
+            changed.update(_bound_to(name, view))
             for hold in self._ledger.holds_of(name):
                 changed.update(chosen_of(hold))
         return changed
@@ -394,3 +394,10 @@ class Book:
             pinned = () if space is None else self.pinned(space)
             if pinned and not self.forecast.fits(node, [each.item for each in pinned]):
                 self.overfull.add(node)
+
+
+def _bound_to(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
+    """Yield the nodes that replicas of a volume are bound to."""
+    for replica in view.replicas.get(name, ()):
+        if replica.hard_node_affinity is not None:
+            yield replica.hard_node_affinity

@@ -7,7 +7,7 @@ later than of the replica. Holds count if they would fit on an empty disk: they 
 and on a disk that seems full something may have been deleted a moment ago.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -154,13 +154,6 @@ def _kept_open(
         for volume in volumes_still_held(hold, name, view.replicas)
     }
     return [e for e in open_.held if (v := e.volume.name) in here and v not in sure]
-
-
-def pending_on(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:
-    """Yield the nodes that replicas of a volume are bound to."""
-    for replica in view.replicas.get(name, ()):
-        if replica.hard_node_affinity is not None:
-            yield replica.hard_node_affinity
 
 
 def _needs(
