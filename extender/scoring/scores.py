@@ -200,14 +200,10 @@ def _singly(name: NodeName, situation: Situation) -> Score:
 def _scores(
     nodes: Sequence[NodeName], situation: Situation, demand: Demand, others: Iterable[Item]
 ) -> list[Score]:
-    """Score nodes to each of which comes *demand*, and others' items.
-
-    Those count twice: until they are placed, Longhorn takes the node to be roomier than it is, and
-    its next remote replicas are the more likely to come there and take the room that is left.
-    """
+    """Score nodes to each of which comes *demand*, and others' items."""
     kinds, spaces = _kinds_of(situation.demand), situation.view.spaces
     coming_bytes = sum(item.logical_bytes for item in demand.items)
-    coming_bytes += 2 * sum(item.logical_bytes for item in others if item.kinds & kinds)
+    coming_bytes += sum(item.logical_bytes for item in others if item.kinds & kinds)
     shares = list[float]()
     for name in nodes:
         free_bytes = limit_bytes = 0

@@ -144,8 +144,7 @@ def test_a_full_node_with_the_data_is_better_than_an_empty_one_in_its_zone() -> 
     assert totals(scored(view, "old", "new")) == {"full": 7, "empty": 5}
 
 
-def test_what_is_held_and_pending_on_a_node_counts_twice() -> None:
-    """Until it is placed, Longhorn takes the node to be roomier than it is."""
+def test_what_is_held_and_pending_on_a_node_counts() -> None:
     view = view_of(*(of_disks(f"node-{n}", 100) for n in (1, 2, 3)), *bound(volume()))
     crowded = view_of(
         *(of_disks(f"node-{n}", 100) for n in (1, 2, 3)),
@@ -156,8 +155,8 @@ def test_what_is_held_and_pending_on_a_node_counts_twice() -> None:
     ledger.put(hold("before", volumes=["other"], nodes=["node-2"], only_candidate=True))
 
     assert scored(view, "vol", ledger=ledger)["node-1"].balance == pytest.approx(0.9)
-    assert scored(view, "vol", ledger=ledger)["node-2"].balance == pytest.approx(0.7)
-    assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.7)
+    assert scored(view, "vol", ledger=ledger)["node-2"].balance == pytest.approx(0.8)
+    assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.8)
 
 
 def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
