@@ -1,6 +1,6 @@
 """Exact two-dimensional vector packing with incompatibilities: do these items fit these bins?"""
 
-from packing.blocking import may_be_blocked
+from packing.blocking import Pieces, may_be_blocked
 from packing.bounds import is_stranded
 from packing.pack import DEFAULT_STEP_LIMIT, PreparedItems, pack, prepare
 from packing.types import Bin, BinId, Infeasible, Item, ItemId, Kind, Outcome, Packed, Undecided
@@ -15,6 +15,7 @@ __all__ = [
     "Kind",
     "Outcome",
     "Packed",
+    "Pieces",
     "PreparedItems",
     "Undecided",
     "is_stranded",

@@ -173,13 +173,14 @@ def _last_room_is_owed(upcoming: Upcoming, situation: Situation) -> Rejection | 
 def _beyond(upcoming: Upcoming, situation: Situation) -> int:
     """Count what was placed on disks beyond their limits that such a replica may use."""
     takers = situation.book.forecast.eligibility.takers(upcoming.need)
-    return sum(
-        -(-excess // upcoming.need.size_bytes)
+    beyond_bytes = sum(
+        excess
         for (name, disk), excess in situation.book.beyond.items()
         for space in (situation.view.spaces[name],)
         for each in space.disks
         if each.disk.name == disk and takers.may_use(each, space)
     )
+    return -(-beyond_bytes // upcoming.need.size_bytes)
 
 
 def _crowded(upcoming: Upcoming, situation: Situation) -> int:

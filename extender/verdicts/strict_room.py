@@ -27,7 +27,7 @@ from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import LocalRoomAtRisk, PackingUndecided
 from extender.verdicts.situation import Situation
 from longhorn import DiskName, NodeName, Replica, may_share_node, may_share_zone
-from packing import Bin, Item, may_be_blocked
+from packing import Bin, Item, Pieces, may_be_blocked
 
 _NODES_PER_STEP, _VOLUMES_PER_STEP = 2, 5
 """So many nodes, and so many volumes on their way, are looked at in the time of a step."""
@@ -133,11 +133,11 @@ def _keeps_room(
     pinned = book.pinned_with_open(space) if with_open else book.pinned(space)
     asking, bins = _asking_on(space, situation)
     items = (*demand, *(each.item for each in pinned), *asking)
-    more_bytes, physical_bytes = threat.bytes_to(space)
+    more, physical_bytes = threat.coming_to(space)
     physical_bytes += sum(item.physical_bytes for item in items)
     never_full = [each for each in bins if physical_bytes <= each.physical_bytes]
     return not any(
-        may_be_blocked(item, (*items[:index], *items[index + 1 :]), never_full, more_bytes)
+        may_be_blocked(item, (*items[:index], *items[index + 1 :]), never_full, more)
         for index, item in enumerate(items)
     )
 
@@ -168,27 +168,30 @@ class OnTheirWay:
         self._sums = {key: _Sums(found) for key, found in sizes.items()}
         """By which nodes they may go to, and the zones that they stay out of."""
 
-    def bytes_to(self, space: NodeSpace) -> tuple[int, int]:
-        """Return how many logical and physical bytes may come to a node.
+    def coming_to(self, space: NodeSpace) -> tuple[Pieces, int]:
+        """Return what may come to a node, and how many physical bytes that is.
 
         What has no room there may come all the same while Longhorn's figures still show some.
         """
         name, bins = space.node.name, _seen_by_longhorn(space)
-        logical_bytes = physical_bytes = 0
+        count = logical_bytes = physical_bytes = largest_bytes = 0
         for (takers, zones), sums in self._sums.items():
             if name in takers and space.node.zone not in zones:
                 largest = max(bin_.logical_bytes for bin_ in bins if bin_.kind in takers.kinds)
-                logical, physical = sums.up_to(largest)
-                logical_bytes += logical
+                found, physical = sums.up_to(largest)
+                count += found.number
+                logical_bytes += found.logical_bytes
+                largest_bytes = max(largest_bytes, found.largest_bytes)
                 physical_bytes += physical
                 for each in self._apart.get(name, ()):
                     if (
                         self._eligibility.takers(each.need) is takers
                         and each.item.logical_bytes <= largest
                     ):
+                        count -= 1
                         logical_bytes -= each.item.logical_bytes
                         physical_bytes -= each.item.physical_bytes
-        return logical_bytes, physical_bytes
+        return Pieces(count, logical_bytes, largest_bytes), physical_bytes
 
 
 class _Sums:
@@ -200,10 +203,11 @@ class _Sums:
         self._logical = [0, *accumulate(self._sizes)]
         self._physical = [0, *accumulate(physical for _, physical in ordered)]
 
-    def up_to(self, size_bytes: int) -> tuple[int, int]:
-        """Return the logical and physical bytes of those that are no larger."""
+    def up_to(self, size_bytes: int) -> tuple[Pieces, int]:
+        """Return those that are no larger, and their physical bytes."""
         count = bisect_right(self._sizes, size_bytes)
-        return self._logical[count], self._physical[count]
+        largest_bytes = self._sizes[count - 1] if count else 0
+        return Pieces(count, self._logical[count], largest_bytes), self._physical[count]
 
 
 def _seen_by_longhorn(space: NodeSpace) -> Sequence[Bin]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packing import Bin, Item, may_be_blocked
+from packing import Bin, Item, Pieces, may_be_blocked
 
 ONE = frozenset([0])
 
@@ -39,7 +39,9 @@ def test_may_be_blocked(
 ) -> None:
     names = [item(size, f"other-{n}") for n, size in enumerate(others)]
 
-    assert may_be_blocked(item(own), names, bins(*rooms), more) is expected
+    assert (
+        may_be_blocked(item(own), names, bins(*rooms), Pieces(more, more, min(more, 1))) is expected
+    )
 
 
 def loses(own: int, others: list[int], rooms: list[int]) -> bool:
@@ -58,10 +60,23 @@ def loses(own: int, others: list[int], rooms: list[int]) -> bool:
     own=st.integers(1, 6),
     others=st.lists(st.integers(1, 6), max_size=3),
     rooms=st.lists(st.integers(0, 9), min_size=1, max_size=3),
+    known=st.integers(0, 3),
 )
 def test_what_is_not_blocked_finds_room_in_every_order(
-    own: int, others: list[int], rooms: list[int]
+    own: int, others: list[int], rooms: list[int], known: int
 ) -> None:
     names = [item(size, f"other-{n}") for n, size in enumerate(others)]
 
-    assert may_be_blocked(item(own), names, bins(*rooms)) or not loses(own, others, rooms)
+    rest = others[known:]
+    more = Pieces(len(rest), sum(rest), max(rest, default=0))
+    blocked = may_be_blocked(item(own), names[:known], bins(*rooms), more)
+
+    assert blocked or not loses(own, others, rooms)
+
+
+def test_two_pieces_do_not_fill_two_bins_of_which_one_takes_both() -> None:
+    """Though they have bytes enough: 73 and 63 on a node of 150 and 100."""
+    more = Pieces(2, 73 + 63, 73)
+
+    assert not may_be_blocked(item(74), [], bins(150, 100), more)
+    assert may_be_blocked(item(74), [], bins(146, 100), more)
