@@ -175,6 +175,18 @@ def test_a_pod_whose_claims_lead_nowhere_keeps_no_other_from_being_found(
 
 
 @pytest.mark.parametrize(
+    "status",
+    [PodStatus(node=HERE, running=True), PodStatus(node=HERE, ended=True), UNTOUCHED],
+    ids=["running", "ended", "no-node"],
+)
+def test_a_pod_without_a_hold_keeps_no_other_from_being_found(status: PodStatus) -> None:
+    view = view_of(node(), storage_class(), claim("vol"), claim("other"))
+    pods = [(pod("vol"), status), (pod("other", name="other"), PodStatus(node=HERE))]
+
+    assert [each.pod.name for each in rebuild(pods, view, Mode.CAPACITY, NOW)] == ["other"]
+
+
+@pytest.mark.parametrize(
     "status", [PodStatus(version=7, nominated=HERE), PodStatus(version=7, node=HERE), UNTOUCHED]
 )
 def test_time_counts_from_now(status: PodStatus) -> None:
