@@ -1,10 +1,12 @@
 """The last room is not given away that is owed to volumes which were counted before."""
 
+import pytest
+
 from extender import Answer, ClusterView, Extender
 from extender.holds import Asked, Timeouts
 from extender.kubernetes import PodStatus
 from extender.verdicts.shortages import PendingReplicas
-from longhorn import NodeName, Volume
+from longhorn import Locality, NodeName, Volume
 from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -12,17 +14,17 @@ EVERY_BYTE = setting("storage-minimal-available-percentage", "0")
 NAMES = [NodeName("node-1"), NodeName("node-2")]
 
 
-def view(*gib: int, taken_gib: int = 0) -> ClusterView:
+def view(*gib: int, last_gib: int = 100, taken_gib: int = 0) -> ClusterView:
     """Return nodes of one disk each, and volumes of 100 GiB; others take something of node-1."""
     disks = [disk(maximum_bytes=size * GIB) for size in gib]
     nodes = [node(name, each) for name, each in zip(NAMES, disks, strict=True)]
     other = replica("other-r-1", of="other", on=NAMES[0], size_bytes=taken_gib * GIB)
-    volumes = [sized(name) for name in "abc"]
+    volumes = [sized("a"), sized("b"), sized("c", last_gib)]
     return view_of(*nodes, EVERY_BYTE, *bound(*volumes), *([other] if taken_gib else []))
 
 
-def sized(name: str) -> Volume:
-    return volume(name, size_bytes=100 * GIB)
+def sized(name: str, gib: int = 100) -> Volume:
+    return volume(name, size_bytes=gib * GIB)
 
 
 def ask(extender: Extender, name: str, seen: ClusterView) -> Answer:
@@ -55,3 +57,30 @@ def test_what_is_left_beside_what_is_owed_is_given() -> None:
         choose(extender, name, NAMES[0], view(200, 200))
 
     assert ask(extender, "c", view(200, 200, taken_gib=100)).accepted == NAMES[1:]
+
+
+def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer() -> None:
+    extender = Extender(GENEROUS)
+    for name in "ab":
+        choose(extender, name, NAMES[0], view(200, 150, last_gib=75))
+
+    answer = ask(extender, "c", view(200, 150, last_gib=75, taken_gib=100))
+
+    # Two of 75 GiB would fit node-2, and none does beside the 100 GiB that it is to take.
+    assert not answer.accepted
+    assert answer.rejected[NAMES[1]] == PendingReplicas()
+
+
+@pytest.mark.parametrize(("gib", "accepted"), [(50, NAMES), (20, [])])
+def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(
+    gib: int, accepted: list[NodeName]
+) -> None:
+    """One of 60 GiB goes to node-1, which has room for four of 10 then, and one nowhere: six."""
+    nodes = [
+        node(name, disk(maximum_bytes=n * GIB)) for name, n in zip(NAMES, (100, gib), strict=True)
+    ]
+    due = volume("due", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
+
+    answer = ask(Extender(GENEROUS), "c", view_of(*nodes, EVERY_BYTE, due, *bound(sized("c", 10))))
+
+    assert answer.accepted == accepted
