@@ -1,13 +1,25 @@
 """The forecast of what comes is worked out once for a pod, whatever is asked about it after."""
 
+import pytest
 from msgspec import structs
 
-from extender import Extender
+from extender import Extender, UnresolvableClaimError, ViewBuilder
 from extender.explaining import shortfalls, spreads
 from extender.holds import Asked, Timeouts
 from extender.upcoming.book import Book
 from longhorn import Locality, NodeName
-from tests.builders import GENEROUS, GIB, bound, node, pod, setting, view_of, volume
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    bound,
+    claim,
+    node,
+    pod,
+    setting,
+    storage_class,
+    view_of,
+    volume,
+)
 from tests.calls import calls_of
 
 NODES = [NodeName("node-1"), NodeName("node-2")]
@@ -39,3 +51,19 @@ def test_a_pod_without_volumes_takes_none() -> None:
         )
 
     assert forecasts.count == 0
+
+
+def test_a_claim_that_is_gone_since_filter_is_missed_by_scores() -> None:
+    builder, extender = ViewBuilder(), Extender(GENEROUS)
+    new = claim("own")
+    for each in (*map(node, NODES), storage_class(), new):
+        builder.apply(None, each)
+    builder.settle()
+    answer = extender.filter(pod("own"), NODES, builder.view)
+    assert extender.prioritize_answered(pod("own"), answer.accepted, builder.view)
+
+    builder.apply(new, None)
+    builder.settle()
+
+    with pytest.raises(UnresolvableClaimError):
+        extender.prioritize_answered(pod("own"), answer.accepted, builder.view)
