@@ -78,3 +78,24 @@ def test_replica_that_comes_back_to_a_node_has_an_id_of_its_own() -> None:
         found.append([len({each.item.id for each in there}) for there in forecast.on.values()])
 
     assert [sum(each) for each in found] == [5, 4, 5]
+
+
+def test_replica_stays_where_it_is_forecast_though_another_node_has_more_room_since() -> None:
+    builder, extender = ViewBuilder(), Extender(GENEROUS)
+    [small], [_, other] = hosts(1, 100), hosts(2, 90)
+    due = volume(size_bytes=30 * GIB, locality=Locality.DISABLED)
+    changes: list[tuple[AnyRecord | None, AnyRecord]] = [
+        (None, small),
+        (None, other),
+        (None, due),
+        (other, hosts(2, 200)[1]),
+        (due, replace(due, actual_bytes=GIB)),
+    ]
+
+    found = []
+    for before, after in changes:
+        builder.apply(before, after)
+        builder.settle()
+        found.append([*extender.situation(NOBODY, builder.view).book.forecast.on])
+
+    assert found == [[], [], *([small.name] for _ in range(3))]
