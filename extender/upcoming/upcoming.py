@@ -56,11 +56,6 @@ def by_certainty(upcoming: Upcoming) -> tuple[bool, VolumeName]:
     return not upcoming.is_sure, upcoming.volume.name
 
 
-def most_on_a_node(upcoming: Upcoming, settings: Settings) -> int:
-    """Return how many of a volume's replicas may go to one node."""
-    return upcoming.count if may_share(upcoming.volume, settings) else min(1, upcoming.count)
-
-
 def may_share(volume: Volume, settings: Settings) -> bool:
     """Whether several replicas of a volume may be on one node."""
     return may_share_node(volume, settings) and may_share_zone(volume, settings)

@@ -14,7 +14,7 @@ Source: longhorn-manager scheduler/replica_scheduler.go getDiskWithMostBalanceSc
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from msgspec import structs
 
@@ -22,11 +22,11 @@ from extender.demand.items import item_of
 from extender.holds.hold import State
 from extender.space import NodeSpace
 from extender.upcoming.eligibility import Takers
-from extender.upcoming.upcoming import Upcoming, may_share, most_on_a_node
+from extender.upcoming.upcoming import Upcoming, may_share
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import LocalRoomAtRisk, PackingUndecided
 from extender.verdicts.situation import Situation
-from longhorn import DiskName, NodeName, Replica, may_share_node, may_share_zone
+from longhorn import DiskName, NodeName, Replica, Usage, may_share_node, may_share_zone
 from packing import Bin, Item, Pieces, may_be_blocked
 
 _NODES_PER_STEP, _VOLUMES_PER_STEP = 2, 5
@@ -162,9 +162,14 @@ class OnTheirWay:
             elif not may_share_node(volume, settings):
                 for name in usage.staying:
                     self._apart.setdefault(name, []).append(each)
-            size = item.logical_bytes, item.physical_bytes
-            key = self._eligibility.takers(each.need), zones
-            sizes.setdefault(key, []).extend([size] * most_on_a_node(each, settings))
+            size, takers = (
+                (item.logical_bytes, item.physical_bytes),
+                self._eligibility.takers(each.need),
+            )
+            most = min(1, each.count)
+            if each.count > 1 and may_share(volume, settings):
+                most = _most_on_a_node(each, takers, usage)
+            sizes.setdefault((takers, zones), []).extend([size] * most)
         self._sums = {key: _Sums(found) for key, found in sizes.items()}
         """By which nodes they may go to, and the zones that they stay out of."""
 
@@ -192,6 +197,22 @@ class OnTheirWay:
                         logical_bytes -= each.item.logical_bytes
                         physical_bytes -= each.item.physical_bytes
         return Pieces(count, logical_bytes, largest_bytes), physical_bytes
+
+
+def _most_on_a_node(upcoming: Upcoming, takers: Takers, usage: Usage) -> int:
+    """Return how many replicas of a volume may go to one node that may get several.
+
+    Longhorn knows where a volume has replicas without any lag, and takes nodes without one first.
+
+    Source: longhorn-manager scheduler/replica_scheduler.go getDiskCandidates.
+    """
+    size_bytes = upcoming.item.logical_bytes
+    fresh = (
+        name
+        for name, most_bytes in takers.most_bytes.items()
+        if most_bytes >= size_bytes and name not in usage.zone_of
+    )
+    return max(1, upcoming.count - max(0, len([*islice(fresh, upcoming.count)]) - 1))
 
 
 class _Sums:

@@ -357,3 +357,18 @@ def test_strict_local_room_is_not_given_while_longhorn_sees_room_that_there_is_n
     )
 
     assert ask(view, candidates=["node-1"]).accepted == accepted
+
+
+@pytest.mark.parametrize(("others", "expected"), [(3, ["node-0"]), (1, [])], ids=["fresh", "none"])
+def test_replicas_of_one_volume_come_to_one_node_only_where_no_other_is_left(
+    others: int, expected: list[str]
+) -> None:
+    """On the node of the strict-local one they would leave too little together, one does not."""
+    strict = volume("strict", size_bytes=100 * GIB, locality=Locality.STRICT_LOCAL, replicas=1)
+    soft = volume("soft", size_bytes=20 * GIB, locality=Locality.DISABLED, replicas=4, soft=True)
+    nodes = [host(0, 150), *(host(number, 60) for number in range(1, 1 + others))]
+
+    assert (
+        ask(view_of(*nodes, *bound(strict, soft), EVERY_BYTE), "strict", "soft").accepted
+        == expected
+    )
