@@ -30,11 +30,8 @@ CROWDS = [
 ]
 LIMIT_SECONDS = 900.0
 _MOST = {50: (0.0, 0.0), 90: (0.03, 0.05)}
-"""By how full disks are in the end: how many pods may lack room on their node, and how many disks
-may be beyond their limit, as shares of the pods. Longhorn chooses by figures that lag."""
-_MOST_AT_ONCE = (0.3, 0.2)
-"""The same where all pods have nodes before Longhorn places the first replica: what 99 of 100 runs
-stay below on paper, whatever nodes are chosen (decision 30)."""
+"""By how full disks are in the end, which shares of the pods may lack room on their node, and be on
+a disk beyond its limit: Longhorn chooses by figures that lag."""
 
 
 @FOR_REPORT
@@ -68,18 +65,11 @@ async def _measured(world: World, report: Report, crowd: Crowd, variant: Variant
         ", ".join(f"{name} {taken[name]:.1f}" for name in sorted(taken)),
     )
     if variant.extender:
-        may_lack, may_be_beyond = _most(crowd)
+        may_lack, may_be_beyond = _MOST[crowd.percent] if crowd.replicas > 1 else (0, 0)
         assert world.seen.without_room(local_only=True) <= may_lack * crowd.pods
         assert len(world.seen.overcommitted_disks()) <= may_be_beyond * crowd.pods
     await world.wipe()
     return crowd.pods / last
-
-
-def _most(crowd: Crowd) -> tuple[float, float]:
-    if crowd.replicas == 1:
-        return 0.0, 0.0
-    is_at_once = crowd.percent > 50 and crowd.nodes <= 10
-    return _MOST_AT_ONCE if is_at_once else _MOST[crowd.percent]
 
 
 def _figures(
