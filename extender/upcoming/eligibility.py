@@ -93,7 +93,12 @@ class Takers:
         return self._entries[name].unused_bytes
 
     def bins(self, space: NodeSpace) -> Sequence[Bin]:
-        """Return the disks of one of the nodes that may take a replica, as far as kinds allow."""
+        """Return the disks of one of the nodes that may take a replica."""
+        may_be = space.bins if self._places is None else self.roomiest(space)
+        return [each for each in may_be if each.kind in self.kinds]
+
+    def roomiest(self, space: NodeSpace) -> Sequence[Bin]:
+        """Return disks of which one takes a replica if any disk does, some of the wrong kind."""
         if self._places is None:
             return space.roomiest
         ids = {str(each.disk.name): each.disk.id for each in space.disks}
@@ -164,7 +169,7 @@ class Takers:
             and all_start(self._demand, space.engines)
         ):
             return None
-        bins = self.bins(space)
+        bins = self.roomiest(space)
         largest = max((b.logical_bytes for b in bins if b.kind in kinds), default=None)
         if largest is None:
             return None
@@ -214,7 +219,7 @@ class Eligibility:
         return (
             space is not None
             and name in takers
-            and not is_stranded(upcoming.item, takers.bins(space))
+            and not is_stranded(upcoming.item, takers.roomiest(space))
         )
 
     def may_join(self, upcoming: Upcoming, name: NodeName) -> bool:

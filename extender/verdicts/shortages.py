@@ -18,8 +18,15 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
     reason = "no_room_anywhere"
     ended_by = ClusterChange.ROOM | ClusterChange.ANYWHERE
     size_bytes: int
+    beyond_limits: bool = False
+    """Whether some room shows, but only because disks were filled beyond their limits."""
 
     def __str__(self) -> str:
+        if self.beyond_limits:
+            return (
+                f"a replica of a volume of {_size(self.size_bytes)} has room only because other "
+                f"disks are filled beyond their limits"
+            )
         return (
             f"no disk of any Longhorn node takes a replica of a volume of "
             f"{_size(self.size_bytes)}, so Longhorn could not start it"

@@ -39,7 +39,11 @@ SAMPLES: dict[str, dict[str, list[Any]]] = {
     "node_tags": {"selector": [("TAGS",), ()]},
     "disk_tags": {"selector": [("TAGS",), ()]},
     "room_held": {"by_open": [True]},
-    "no_room_anywhere": {"size_bytes": [2**30], "by_open": [False]},
+    "no_room_anywhere": {
+        "size_bytes": [2**30],
+        "by_open": [False],
+        "beyond_limits": [False, True],
+    },
     "too_few_shards": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
     "too_few_replicas": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
 }

@@ -12,12 +12,15 @@ from msgspec import structs
 
 from longhorn import (
     Locality,
+    NodeDisks,
     Settings,
     Volume,
     due_replicas,
     groups_of,
     has_data,
     may_share_node,
+    mismatch,
+    need_of,
     needed_to_start,
     usage_of,
     waits_for_attach,
@@ -181,10 +184,42 @@ class Everywhere:
         return found
 
     def may_start(self, pod: Object) -> bool:
-        """Say whether those volumes of a pod find the room that they need to start."""
-        settings = self._truth.known_settings()
+        """Say whether those volumes of a pod find the room that they need to start.
+
+        Room is none that shows only because disks were filled beyond their limits: as many replicas
+        must find room elsewhere as these disks have too many.
+        """
+        settings, spaces = self._truth.known_settings(), self._truth.spaces()
         needed = [_needed(each, settings) for each in self._remote(pod)]
-        return find_room(needed, self._truth.spaces(), settings) is not None
+        if find_room(needed, spaces, settings) is None:
+            return False
+        return all(
+            find_room([*needed, *filled(strays, spaces, settings)], spaces, settings) is not None
+            for each in needed
+            if each.least and not each.replicas
+            for strays in (self._strays(each.volume, spaces),)
+        )
+
+    def _strays(self, like: Volume, spaces: Sequence[NodeDisks]) -> list[Missing]:
+        """Return replicas that disks for a volume have too many, as volumes *like* this one.
+
+        Of each disk it is the smallest one that is enough; if none is, the largest one and others.
+        """
+        settings, found = self._truth.known_settings(), list[Missing]()
+        replicas = [each for some in self._truth.known().replicas.values() for each in some]
+        for space in spaces:
+            for disk in space.disks:
+                place = (space.node.name, disk.disk.id)
+                sizes = sorted(r.size_bytes for r in replicas if (r.node, r.disk) == place)
+                beyond = -disk.logical_headroom_bytes
+                suits = mismatch(disk.kind, need_of(like, None, ()), settings) is None
+                while suits and beyond > 0 and sizes:
+                    size = next((each for each in sizes if each >= beyond), sizes[-1])
+                    sizes.remove(size)
+                    beyond -= size
+                    stray = structs.replace(like, name=f"stray-{len(found)}", size_bytes=size)
+                    found.append(Missing(volume=stray, anywhere=1))
+        return found
 
     def may_run(self, pod: Object) -> bool:
         """Say whether the volumes of a pod that has a node find the room that they need to start.

@@ -29,7 +29,8 @@ REJECTIONS: Mapping[str, Remedy] = {
         "rejected, since no disk anywhere takes a replica",
         "Add a disk, free one, or ask for less. If disks seem to have room: do the volume's tags "
         "fit them, and what does `filter` say is about to take the room?",
-        "The volume has no replica yet. All nodes get this reason.",
+        "The volume has no replica yet. All nodes get this reason. Where other disks are filled "
+        "beyond their limits, what room there is belongs to what these have too much.",
     ),
     "too_few_shards": Remedy(
         "with too few nodes for the shards of a volume",

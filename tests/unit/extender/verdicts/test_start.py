@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Basis, ClusterView, Extender, ViewBuilder
+from extender import Basis, ClusterView, Extender
 from extender.demand import NOBODY
 from extender.holds import Asked, Timeouts
 from extender.verdicts.rejections import Rejection
@@ -337,59 +337,3 @@ def test_a_linked_clone_starts_only_if_a_disk_with_its_source_has_room(
     view = view_of(*bound(clone), *comes, node("node-1", full, empty), source, EVERY_BYTE)
 
     assert rejection(view, "vol") == expected
-
-
-class Filling:
-    """Four disks for three replicas of 100 GiB each, and a pod with one of locality `disabled`."""
-
-    def __init__(self) -> None:
-        self.extender, self.builder = Extender(GENEROUS), ViewBuilder()
-        self.nodes = [node(f"node-{n}", disk(maximum_bytes=300 * GIB)) for n in range(4)]
-        for each in (*self.nodes, EVERY_BYTE, *bound(remote(size_bytes=100 * GIB, replicas=1))):
-            self.builder.apply(None, each)
-        self.builder.settle()
-
-    def place(self, *counts: int) -> None:
-        """Place so many replicas on each node, without a look at limits."""
-        for number, count in enumerate(counts):
-            for of in range(count):
-                name = f"other-r-{number}-{of}"
-                placed = replica(name, of="other", on=f"node-{number}", size_bytes=100 * GIB)
-                self.builder.apply(None, placed)
-        self.builder.settle()
-
-    def is_accepted(self) -> bool:
-        names = [each.name for each in self.nodes]
-        return bool(self.extender.filter(pod("vol"), names, self.builder.view).accepted)
-
-
-def test_room_is_none_that_shows_as_other_disks_were_filled_beyond_their_limits() -> None:
-    filling = Filling()
-    assert filling.is_accepted()
-
-    filling.place(1, 3, 4, 4)
-
-    assert not filling.is_accepted()
-
-
-def test_room_that_is_left_beside_what_disks_were_filled_with_beyond_their_limits() -> None:
-    filling = Filling()
-    assert filling.is_accepted()
-
-    filling.place(1, 2, 4, 4)
-
-    assert filling.is_accepted()
-
-
-def test_disks_whose_limit_fell_keep_nobody_from_room() -> None:
-    filling = Filling()
-    filling.place(1, 3, 3, 3)
-    assert filling.is_accepted()
-
-    for old in filling.nodes[1:]:
-        [large] = old.disks
-        new = replace(old, disks=(replace(large, reserved_bytes=200 * GIB),))
-        filling.builder.apply(old, new)
-    filling.builder.settle()
-
-    assert filling.is_accepted()

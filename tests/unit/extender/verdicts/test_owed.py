@@ -1,0 +1,169 @@
+"""The last room is not given away that is owed to volumes which were counted before."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from extender import Answer, ClusterView, Extender, ViewBuilder
+from extender.holds import Asked, Timeouts
+from extender.kubernetes import PodStatus
+from extender.verdicts.rejections import Rejection
+from extender.verdicts.shortages import NoRoomAnywhere, PendingReplicas
+from longhorn import Locality, NodeName, Volume
+from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, setting, view_of, volume
+
+TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
+EVERY_BYTE = setting("storage-minimal-available-percentage", "0")
+NAMES = [NodeName("node-1"), NodeName("node-2")]
+
+
+def view(*gib: int, last_gib: int = 100, taken_gib: int = 0) -> ClusterView:
+    """Return nodes of one disk each, and volumes of 100 GiB; others take something of node-1."""
+    disks = [disk(maximum_bytes=size * GIB) for size in gib]
+    nodes = [node(name, each) for name, each in zip(NAMES, disks, strict=True)]
+    other = replica("other-r-1", of="other", on=NAMES[0], size_bytes=taken_gib * GIB)
+    volumes = [sized("a"), sized("b"), sized("c", last_gib)]
+    return view_of(*nodes, EVERY_BYTE, *bound(*volumes), *([other] if taken_gib else []))
+
+
+def sized(name: str, gib: int = 100) -> Volume:
+    return volume(name, size_bytes=gib * GIB)
+
+
+def ask(extender: Extender, name: str, seen: ClusterView) -> Answer:
+    return extender.filter(pod(name, name=name), NAMES, seen)
+
+
+def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> None:
+    """Ask about a pod, which then gets a node."""
+    found = ask(extender, name, seen)
+    assert on in found.accepted
+    extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
+    status = PodStatus(version=2, node=on)
+    extender.ledger.see_pod(pod(name, name=name).uid, status, seen.claims, 0.0)
+
+
+def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere() -> None:
+    extender = Extender(GENEROUS)
+    for name in "ab":
+        choose(extender, name, NAMES[0], view(200, 100))
+
+    answer = ask(extender, "c", view(200, 100, taken_gib=100))
+
+    assert not answer.accepted
+    assert answer.rejected[NAMES[1]] == PendingReplicas()
+
+
+def test_what_is_left_beside_what_is_owed_is_given() -> None:
+    extender = Extender(GENEROUS)
+    for name in "ab":
+        choose(extender, name, NAMES[0], view(200, 200))
+
+    assert ask(extender, "c", view(200, 200, taken_gib=100)).accepted == NAMES[1:]
+
+
+def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer() -> None:
+    extender = Extender(GENEROUS)
+    for name in "ab":
+        choose(extender, name, NAMES[0], view(200, 150, last_gib=75))
+
+    answer = ask(extender, "c", view(200, 150, last_gib=75, taken_gib=100))
+
+    # Two of 75 GiB would fit node-2, and none does beside the 100 GiB that it is to take.
+    assert not answer.accepted
+    assert answer.rejected[NAMES[1]] == PendingReplicas()
+
+
+@pytest.mark.parametrize(("gib", "accepted"), [(50, NAMES), (20, [])])
+def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(
+    gib: int, accepted: list[NodeName]
+) -> None:
+    """One of 60 GiB goes to node-1, which has room for four of 10 then, and one nowhere: six."""
+    nodes = [
+        node(name, disk(maximum_bytes=n * GIB)) for name, n in zip(NAMES, (100, gib), strict=True)
+    ]
+    due = volume("due", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
+
+    answer = ask(Extender(GENEROUS), "c", view_of(*nodes, EVERY_BYTE, due, *bound(sized("c", 10))))
+
+    assert answer.accepted == accepted
+
+
+class Filling:
+    """Nodes of some disks, and a pod with a volume of 100 GiB of locality `disabled`."""
+
+    def __init__(self, nodes: Sequence[Sequence[int]]) -> None:
+        self.extender, self.builder = Extender(GENEROUS), ViewBuilder()
+        self.nodes = [
+            node(
+                f"node-{number}",
+                *(disk(f"disk-{n}", maximum_bytes=gib * GIB) for n, gib in enumerate(sizes)),
+            )
+            for number, sizes in enumerate(nodes)
+        ]
+        wanted = volume("vol", size_bytes=100 * GIB, locality=Locality.DISABLED, replicas=1)
+        for each in (*self.nodes, EVERY_BYTE, *bound(wanted)):
+            self.builder.apply(None, each)
+        self.builder.settle()
+
+    def place(self, *gib: Sequence[int]) -> None:
+        """Place replicas of these sizes on the first disk of each node, whatever fits there."""
+        for number, sizes in enumerate(gib):
+            for n, size in enumerate(sizes):
+                of, on = f"other-{number}-{n}", f"node-{number}"
+                placed = replica(f"{of}-r", of=of, on=on, disk="disk-0", size_bytes=size * GIB)
+                self.builder.apply(None, placed)
+        self.builder.settle()
+
+    def why(self) -> Rejection | None:
+        names = [each.name for each in self.nodes]
+        answer = self.extender.filter(pod("vol"), names, self.builder.view)
+        return next(iter(answer.rejected.values()), None) if not answer.accepted else None
+
+
+ONLY_BESIDE_FULL = NoRoomAnywhere(size_bytes=100 * GIB, beyond_limits=True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "placed", "expected"),
+    [
+        pytest.param(
+            [[300]] * 4, [[100], [100] * 3, [100] * 4, [100] * 4], ONLY_BESIDE_FULL, id="all-owed"
+        ),
+        pytest.param(
+            [[300]] * 4, [[100], [100] * 2, [100] * 4, [100] * 4], None, id="one-more-is-left"
+        ),
+        pytest.param([[150], [190], [60]], [[], [60] * 4], None, id="another-gap-takes-them"),
+        pytest.param([[150], [190], [40]], [[], [60] * 4], ONLY_BESIDE_FULL, id="none-takes-them"),
+        pytest.param([[170], [190], [40]], [[], [60] * 4], None, id="beside-it-on-the-same-disk"),
+        pytest.param([[150], [390]], [[], [200] * 2], None, id="no-disk-takes-what-is-too-much"),
+        pytest.param([[150, 150], [190]], [[], [60] * 4], None, id="two-disks-of-one-node"),
+        pytest.param(
+            [[150], [100]], [[], [60, 90, 120]], ONLY_BESIDE_FULL, id="several-are-too-much"
+        ),
+    ],
+)
+def test_room_is_none_that_shows_as_other_disks_were_filled_beyond_their_limits(
+    nodes: Sequence[Sequence[int]], placed: Sequence[Sequence[int]], expected: Rejection | None
+) -> None:
+    filling = Filling(nodes)
+    assert filling.why() is None
+
+    filling.place(*placed)
+
+    assert filling.why() == expected
+
+
+def test_disks_whose_limit_fell_keep_nobody_from_room() -> None:
+    filling = Filling([[300]] * 4)
+    filling.place([100], [100] * 3, [100] * 3, [100] * 3)
+    assert filling.why() is None
+
+    for old in filling.nodes[1:]:
+        [large] = old.disks
+        new = replace(old, disks=(replace(large, reserved_bytes=200 * GIB),))
+        filling.builder.apply(old, new)
+    filling.builder.settle()
+
+    assert filling.why() is None
