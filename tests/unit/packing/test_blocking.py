@@ -32,6 +32,10 @@ def bins(*rooms: int) -> list[Bin]:
         pytest.param(50, [40], [100, 60], 21, False, id="both-together-lack-one"),
         pytest.param(50, [], [40], 0, True, id="no-room-at-all"),
         pytest.param(1, [1] * 10, [9] * 3, 0, False, id="bytes-do-not-do"),
+        pytest.param(11, [94, 56], [30], 0, False, id="too-large-for-the-bin"),
+        pytest.param(11, [94, 20], [30], 0, True, id="one-is-not-too-large"),
+        pytest.param(11, [94, 20], [30, 100], 0, True, id="each-to-the-bin-that-takes-it"),
+        pytest.param(11, [94, 92], [30, 100], 0, False, id="both-to-the-same-bin"),
     ],
 )
 def test_may_be_blocked(
@@ -72,6 +76,13 @@ def test_what_is_not_blocked_finds_room_in_every_order(
     blocked = may_be_blocked(item(own), names[:known], bins(*rooms), more)
 
     assert blocked or not loses(own, others, rooms)
+
+
+def test_others_fill_no_bin_of_a_kind_that_they_do_not_suit() -> None:
+    here, there = Item("here", 50, 0, ONE), Item("there", 50, 0, frozenset([1]))
+
+    assert may_be_blocked(item(60), [here], bins(100))
+    assert not may_be_blocked(item(60), [there], bins(100))
 
 
 def test_two_pieces_do_not_fill_two_bins_of_which_one_takes_both() -> None:
