@@ -202,6 +202,8 @@ class Invariants:
                 continue
             if choice.marked_at is None or now - choice.marked_at < HEARD_SECONDS:
                 continue
+            if self._runs(choice):
+                continue  # a new leader reads only who does not run: what others lack is due
             waiting = self._limits.waiting(choice)
             if waiting and not self._limits.ran_out(choice, now) and choice.uid not in ledger:
                 self.violate(f"not held by the new leader {process.pod}: {choice}")

@@ -25,7 +25,7 @@ class Excuse(StrEnum):
     CAME = "Longhorn put a replica there that the answer could not know of"
     BROKEN = "Longhorn placed replicas so that an earlier choice fits no more"
     ARRANGED = "Longhorn chose other disks of the node than those on which all would have fitted"
-    LAGGED = "Longhorn, by figures of a while ago, put a replica where a local one was to go"
+    BEST_EFFORT = "Longhorn put a replica where a best-effort one was to go: nobody waits for that"
     RUNNERS = "something ceased to run on the pod's node, or on another one for replicas"
     CORDONED = "the pod's node, or another one for replicas, was cordoned after the answer"
     OWN = "the pod's own replica took the room of its local one, as on every node it could go to"

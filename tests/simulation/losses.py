@@ -146,7 +146,7 @@ class Losses:
             return Excuse.CORDONED
         if any(self._ceased(each) for each in (choice, *owners)):
             return Excuse.RUNNERS
-        return Excuse.LAGGED if self._plan.is_stale and not is_strict else None
+        return None if is_strict else Excuse.BEST_EFFORT  # docs/decisions/0030
 
     def _ceased(self, choice: Choice) -> bool:
         """Say whether something ceased to run on a node since an answer, or just before."""
