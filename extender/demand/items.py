@@ -38,15 +38,6 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """What runs the replicas."""
 
 
-class Total(msgspec.Struct, frozen=True, kw_only=True):
-    """What several items take together of the one disk that takes them all."""
-
-    logical_bytes: int
-    physical_bytes: int
-    kinds: frozenset[Kind]
-    """The kinds of disks that each of them may use."""
-
-
 def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Demand:
     """Prepare needs, each with an id of its own, for packing on the nodes of *view*."""
     kinds: dict[Need, frozenset[Kind]] = {}
@@ -74,16 +65,6 @@ def demand_of(named_needs: Iterable[tuple[str, Need]], view: ClusterView) -> Dem
 def item_of(name: str, need: Need, view: ClusterView) -> Item:
     """Prepare one need for packing on the nodes of *view*."""
     return _item(name, need, _kinds_of(need, view))
-
-
-def total_of(items: Iterable[Item]) -> Total:
-    """Add up *items*, of which there is at least one."""
-    items = tuple(items)
-    return Total(
-        logical_bytes=sum(item.logical_bytes for item in items),
-        physical_bytes=sum(item.physical_bytes for item in items),
-        kinds=frozenset.intersection(*(item.kinds for item in items)),
-    )
 
 
 def suits(demand: Demand, node: Node) -> bool:

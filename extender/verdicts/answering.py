@@ -19,7 +19,7 @@ from extender.verdicts.rejections import (
     SettingUnreadable,
 )
 from extender.verdicts.situation import Situation
-from extender.verdicts.start import crowded_out, needed_anywhere, why_not_started
+from extender.verdicts.start import crowded_out, why_not_started
 from extender.verdicts.strict_room import strict_room_at_risk
 from extender.view import ClusterView
 from longhorn import NodeName
@@ -88,13 +88,19 @@ def decide(
 ) -> Answer:
     """Split *candidates*, each named once, into accepted and rejected nodes.
 
-    Where volumes keep to the place of their pod's node, each place is decided on by itself: the
-    pod asks for something else there.
+    Of nodes to which the pod's volumes cannot be attached nothing else is asked. Where volumes keep
+    to the place of their pod's node, each place is decided on by itself: the pod asks for something
+    else there.
     """
-    answers = [
-        _decide(situate(asked), nodes, remembered)
-        for asked, nodes in by_place(request, candidates, view)
-    ]
+    answers = list[Answer]()
+    for asked, nodes in by_place(request, candidates, view):
+        closed = unattachable(asked, nodes, view)
+        open_ = [*filterfalse(closed.__contains__, nodes)] if closed else nodes
+        answer = _decide(situate(asked), open_, remembered)
+        if closed:
+            rejected = {**answer.rejected, **closed}
+            answer = structs.replace(answer, candidates=nodes, rejected=rejected)
+        answers.append(answer)
     if len(answers) == 1:
         return answers[0]
     rejected = {name: why for each in answers for name, why in each.rejected.items()}
@@ -106,24 +112,19 @@ def decide(
 def _decide(
     situation: Situation, candidates: Sequence[NodeName], remembered: RememberedVerdicts
 ) -> Answer:
-    """Decide on nodes to which the pod's volumes can be attached; of the rest nothing is asked."""
-    closed = unattachable(situation.request, candidates, situation.view)
-    open_ = [*filterfalse(closed.__contains__, candidates)] if closed else candidates
-    answer = (
-        _nothing_to_judge(situation, open_)
-        or _back_to_the_data(situation, open_)
-        or _judged(situation, open_, remembered)
+    """Decide on nodes to which the pod's volumes can be attached."""
+    return (
+        _nothing_to_judge(situation, candidates)
+        or _back_to_the_data(situation, candidates)
+        or _judged(situation, candidates, remembered)
     )
-    if not closed:
-        return answer
-    return structs.replace(answer, candidates=candidates, rejected={**answer.rejected, **closed})
 
 
 def _nothing_to_judge(situation: Situation, candidates: Sequence[NodeName]) -> Answer | None:
     """Accept all nodes for a pod that needs no room on its node, and none to start."""
     if situation.request.volumes:
         return None
-    if situation.view.settings.unreadable is None and needed_anywhere(situation):
+    if situation.view.settings.unreadable is None and situation.needed:
         return None
     return _answer(situation, candidates, {}, Basis.NOTHING_LOCAL)
 

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import structs
 
-from extender.demand.items import Demand, suits, total_of
+from extender.demand.items import Demand, suits
 from extender.space import NodeSpace, why_unusable
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.rejections import (
@@ -45,7 +45,17 @@ from longhorn import (
     meets_topology,
     tags_match,
 )
-from packing import Bin, Item, Kind, Outcome, Packed, Undecided, is_stranded, pack
+from packing import (
+    Bin,
+    Item,
+    Kind,
+    Outcome,
+    Packed,
+    PreparedItems,
+    Undecided,
+    is_stranded,
+    pack,
+)
 
 _REFUSED = {
     NodeRefusal.DELETING: NodeDeleting(),
@@ -92,8 +102,10 @@ def glance(
     """
     demand, view, spaces = situation.demand, situation.view, situation.view.spaces
     forecast = situation.book.forecast
-    total, (largest, _) = total_of((*demand.items, *beside)), demand.by_size[0]
-    own = total.logical_bytes, total.physical_bytes, total.kinds
+    items, (largest, _) = (*demand.items, *beside), demand.by_size[0]
+    own_logical_bytes = sum(item.logical_bytes for item in items)
+    own_physical_bytes = sum(item.physical_bytes for item in items)
+    own_kinds = frozenset.intersection(*(item.kinds for item in items))
     suits_any_node = not (demand.node_selectors or demand.topologies)
     accepted, rejected, rest = list[NodeName](), dict[NodeName, Rejection](), list[NodeName]()
     for name in nodes:
@@ -106,7 +118,7 @@ def glance(
         ):
             rest.append(name)
             continue
-        logical_bytes, physical_bytes, kinds = own
+        logical_bytes, physical_bytes, kinds = own_logical_bytes, own_physical_bytes, own_kinds
         if name in busy or space.pending:
             taken = forecast.taken(name)
             logical_bytes += taken.logical_bytes
@@ -216,13 +228,14 @@ def _packed(
     demand: Demand, space: NodeSpace, others: Sequence[Upcoming], step_limit: int
 ) -> Outcome:
     """Pack a demand on one node beside *others*."""
+    items: Sequence[Item] | PreparedItems = demand.prepared
+    bins: Sequence[Bin] = space.bins
     if demand.sources:
         needs = (*demand.by_size, *((each.item, each.need) for each in others))
-        return pack(*_with_one_kind_per_disk(needs, space), step_limit=step_limit)
-    if others:
+        items, bins = _with_one_kind_per_disk(needs, space)
+    elif others:
         items = (*demand.items, *(each.item for each in others))
-        return pack(items, space.bins, step_limit=step_limit)
-    return pack(demand.prepared, space.bins, step_limit=step_limit)
+    return pack(items, bins, step_limit=step_limit)
 
 
 def _with_one_kind_per_disk(

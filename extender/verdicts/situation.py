@@ -16,7 +16,7 @@ from extender.upcoming.upcoming import Upcoming
 from extender.upcoming.volumes import once_attached
 from extender.view import ClusterView
 from extender.work import StepLimits, Work
-from longhorn import Moment, NodeName, VolumeName
+from longhorn import Moment, NodeName, VolumeName, needed_to_start
 from packing import Kind
 
 
@@ -40,6 +40,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """Where strict-local volumes have their replica; those not placed yet are left out."""
     own: tuple[Upcoming, ...]
     """What Longhorn will place anywhere of the pod's volumes; it may be nothing of some."""
+    needed: tuple[Upcoming, ...]
+    """What of these must find room so that the pod starts, and needs nothing on its node."""
     counts: Mapping[str, int]
     """How many replicas of other volumes count that are not placed: sure, open, nowhere."""
     shared_book: Book
@@ -127,6 +129,10 @@ def situation_of(
     existing = existing_of(request, view)
     demand = demand_of([(each.name, each.need) for each in request.volumes], view)
     items = [*demand.items, *(item_of(each.name, each.need, view) for each in request.remote)]
+    own = tuple(
+        once_attached(each.volume, each.need, item, view, has_local=each.is_local)
+        for each, item in zip(wanted, items, strict=True)
+    )
     return Situation(
         request=request,
         view=view,
@@ -142,13 +148,22 @@ def situation_of(
             for name in {name for by_node in existing.values() for name in by_node}
         },
         strict_nodes=strict_nodes(request, view),
-        own=tuple(
-            once_attached(each.volume, each.need, item, view, has_local=each.is_local)
-            for each, item in zip(wanted, items, strict=True)
-        ),
+        own=own,
+        needed=needed_to_start_of(own[len(request.volumes) :], view),
         counts={**book.forecast.counts},
         shared_book=book,
         turn=book.turn,
+    )
+
+
+def needed_to_start_of(remote: Iterable[Upcoming], view: ClusterView) -> tuple[Upcoming, ...]:
+    """Return what must find room of volumes that need nothing on their pod's node."""
+    return tuple(
+        structs.replace(each, count=count)
+        for each in remote
+        for volume in (each.volume,)
+        for replicas in (view.replicas.get(volume.name, ()),)
+        if (count := needed_to_start(volume, replicas, view.settings, due=each.count))
     )
 
 

@@ -11,23 +11,9 @@ from extender.upcoming.forecast import Pinned
 from extender.upcoming.upcoming import Certainty, Upcoming
 from extender.verdicts.owed import last_room_is_owed
 from extender.verdicts.rejections import Rejection
-from extender.verdicts.shortages import (
-    NoRoomAnywhere,
-    TooFewReplicas,
-    TooFewShards,
-)
+from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas, TooFewShards
 from extender.verdicts.situation import Situation
-from longhorn import NodeName, needed_to_start
-
-
-def needed_anywhere(situation: Situation) -> list[Upcoming]:
-    """Return what must find room so that the pod starts, and needs nothing on its node."""
-    remote = {wanted.name for wanted in situation.request.remote}
-    return [
-        structs.replace(each, count=count)
-        for each in situation.own
-        if each.volume.name in remote and (count := _needed(each, situation))
-    ]
+from longhorn import NodeName
 
 
 def why_not_started(situation: Situation) -> Rejection | None:
@@ -42,7 +28,7 @@ def why_not_started(situation: Situation) -> Rejection | None:
         owed = None if each.replicas else last_room_is_owed(each, situation)
         if owed is not None:
             return owed
-    needed = needed_anywhere(situation)
+    needed = situation.needed
     if not needed:
         return None
     book, mark = situation.book, situation.book.mark
@@ -69,7 +55,7 @@ def crowded_out(situation: Situation, nodes: Iterable[NodeName]) -> dict[NodeNam
     On all of *nodes* the local ones have room. The others are placed (`why_not_started`); those on
     a node that cannot take both must find room elsewhere.
     """
-    needed = needed_anywhere(situation)
+    needed = situation.needed
     if not (needed and situation.request.volumes) or situation.view.unreadable_nodes:
         return {}
     book, forecast = situation.book, situation.book.forecast
@@ -116,12 +102,6 @@ def _is_missing_by_open(needed: Sequence[Upcoming], situation: Situation) -> boo
     is_by_open = _first_missing(needed, situation, None) is None
     book.back_to(mark)
     return is_by_open
-
-
-def _needed(upcoming: Upcoming, situation: Situation) -> int:
-    view = situation.view
-    replicas = view.replicas.get(upcoming.volume.name, ())
-    return needed_to_start(upcoming.volume, replicas, view.settings, due=upcoming.count)
 
 
 def _first_missing(
