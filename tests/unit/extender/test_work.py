@@ -14,6 +14,7 @@ from app.kube.resource import AnyRecord
 from app.settings import Settings
 from extender import ClusterView, Extender
 from extender.holds import Asked, Timeouts
+from extender.work import Work
 from longhorn import Locality, Node, NodeName
 from tests.builders import GIB, bound, disk, node, pod, replica, view_of, volume
 
@@ -25,6 +26,15 @@ MOST_IN_AN_ANSWER = 10_000
 """All of `request_step_limit`, and what was begun then."""
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 ASKED = [volume(name, size_bytes=size * GIB) for name, size in (("one", 5), ("two", 60))]
+
+
+def test_a_budget_is_over_once_its_last_step_is_taken() -> None:
+    work = Work(2)
+
+    work.spend(1)
+    assert not work.is_over
+    work.spend(1)
+    assert work.is_over
 
 
 def hosts(count: int, *sizes_gib: int, down: str = "") -> list[Node]:

@@ -5,7 +5,7 @@ import pytest
 from extender.explaining import Headroom, Shortfall, shortfalls
 from extender.explaining.disks import Trials, least_growth
 from longhorn import DiskName, Locality, NodeName
-from packing import Bin, Item
+from packing import Bin, Item, pack
 from tests.builders import GIB, ask, bound, disk, node, pending, view_of, volume
 
 NODE = NodeName("node-1")
@@ -99,3 +99,14 @@ def test_the_least_growth_is_exact(
     items: list[Item], bins: list[Bin], expected: Shortfall | None
 ) -> None:
     assert least_growth(items, bins, Trials(STEPS)) == expected
+
+
+def test_what_is_not_decided_within_the_limit_of_all_trials_does_not_fit() -> None:
+    items = [item(str(number), size) for number, size in enumerate((8, 6, 7, 8, 2))]
+    bins = [Bin("disk-1", 0, 19, 0), Bin("disk-2", 0, 13, 0)]
+    steps = pack(items, bins, step_limit=STEPS).steps
+    trials = Trials(steps)
+
+    assert steps > 0
+    assert trials.fit(items, bins)
+    assert not trials.fit(items, bins)

@@ -353,3 +353,13 @@ def test_a_volume_that_cannot_start_is_not_spared_where_another_one_is_attached(
     found = ask(view, "vol", "other", candidates=["node-1"])
 
     assert found.rejected == {"node-1": ReplicasCannotStart()}
+
+
+def test_a_node_where_one_volume_is_attached_must_attach_the_other_one() -> None:
+    attached = remote(attached_to="node-1", node="node-1")
+    other = replace(remote(engine_image="engine:2"), name="other")
+
+    for of, expected in ((other, EngineImageMissing()), (replace(attached, name="other"), None)):
+        view = view_of(*instead(), *bound(attached, of))
+        found = ask(view, "vol", "other", candidates=["node-1"])
+        assert found.rejected.get(NodeName("node-1")) == expected

@@ -372,3 +372,18 @@ def test_replicas_of_one_volume_come_to_one_node_only_where_no_other_is_left(
         ask(view_of(*nodes, *bound(strict, soft), EVERY_BYTE), "strict", "soft").accepted
         == expected
     )
+
+
+@pytest.mark.parametrize("name", ["node-0", "node-1"])
+def test_no_second_replica_comes_to_a_node_that_a_volume_may_not_use_twice(name: str) -> None:
+    """Of the other volume one replica is due: it may come to each node but the one with another."""
+    other = volume("other", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
+    there = replica("other-r-1", of="other", on="node-0", size_bytes=60 * GIB)
+    due = replica("other-r-2", of="other", on="", size_bytes=60 * GIB, healthy_once=False)
+    own = volume(size_bytes=60 * GIB, locality=Locality.STRICT_LOCAL)
+    nodes = [host(0, 160), host(1, 100), host(2, 100)]
+
+    view = view_of(*nodes, other, there, due, *bound(own), EVERY_BYTE)
+
+    expected = {} if name == "node-0" else {name: LocalRoomAtRisk()}
+    assert ask(view, candidates=[name]).rejected == expected
