@@ -21,7 +21,7 @@ _NODES_PER_STEP, _DISKS_PER_STEP = 20, 100
 """So many nodes are counted, and disks compared, in the time of a step."""
 
 
-def last_room_is_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
+def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     """Reject a new volume where all room for a replica of it is owed to others.
 
     What is placed, or is forecast, takes its room for good. What is pinned to a crowded node, or
@@ -67,7 +67,7 @@ def _strays(upcoming: Upcoming, situation: Situation) -> list[int]:
         [on] = [each for each in space.disks if each.disk.name == disk]
         if not takers.may_use(on, space):
             continue
-        sizes = sorted([*on.disk.listed.values(), *on.unlisted.values()])
+        sizes = sorted({**on.disk.listed, **on.unlisted}.values())
         left_bytes = beyond_bytes
         while left_bytes > 0 and sizes:
             stray = next((size for size in sizes if size >= left_bytes), sizes[-1])
@@ -84,6 +84,7 @@ def _lost_to(strays: Iterable[int], upcoming: Upcoming, situation: Situation) ->
     """
     takers = situation.book.forecast.eligibility.takers(upcoming.need)
     spaces, size_bytes = situation.view.spaces, upcoming.need.size_bytes
+    situation.work.spend(len(spaces) // _NODES_PER_STEP)
     free = [b.logical_bytes for name in spaces if name in takers for b in takers.bins(spaces[name])]
     lost = 0
     for stray in sorted(strays, reverse=True):

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from extender.upcoming.forecast import Pinned
 from extender.upcoming.upcoming import Certainty, Upcoming
-from extender.verdicts.owed import last_room_is_owed
+from extender.verdicts.owed import why_owed
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas, TooFewShards
 from extender.verdicts.situation import Situation
@@ -25,7 +25,7 @@ def why_not_started(situation: Situation) -> Rejection | None:
     if situation.view.unreadable_nodes:
         return None
     for each in situation.own:
-        owed = None if each.replicas else last_room_is_owed(each, situation)
+        owed = None if each.replicas else why_owed(each, situation)
         if owed is not None:
             return owed
     needed = situation.needed

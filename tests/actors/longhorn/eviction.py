@@ -5,7 +5,6 @@ controller brings about the rest: a replacement, and the end of the one that lea
 """
 
 import asyncio
-from collections.abc import Iterator
 from typing import NoReturn
 
 import longhorn
@@ -58,7 +57,7 @@ class Evictions:
         settings = longhorn.read_settings(self._cluster.setting_values())
         if settings.unreadable is not None:
             return True
-        replicas = [*self._replicas()]
+        replicas = self._of_volumes_on(node)
         guarded = self._guarded()
         return not longhorn.drain_may_end(
             longhorn.NodeName(node), replicas, settings, guarded=guarded
@@ -84,7 +83,7 @@ class Evictions:
         settings = longhorn.read_settings(self._cluster.setting_values())
         if node is None or settings.unreadable is not None:
             return
-        replicas = [*self._replicas()]
+        replicas = self._of_volumes_on(name)
         for replica in replicas:
             if replica.node != name:
                 continue
@@ -121,9 +120,13 @@ class Evictions:
         self._wishes.look(name)
         return None
 
-    def _replicas(self) -> Iterator[longhorn.Replica]:
-        for replica in self._cluster.replicas.objects.values():
-            yield recorded(replica, longhorn.Replica)
+    def _of_volumes_on(self, node: str) -> list[longhorn.Replica]:
+        """Return all replicas of the volumes that have one on a node."""
+        known = self._cluster.replicas.objects.values()
+        here = {each["spec"]["volumeName"] for each in known if each["spec"].get("nodeID") == node}
+        return [
+            recorded(each, longhorn.Replica) for each in known if each["spec"]["volumeName"] in here
+        ]
 
     def _guarded(self) -> frozenset[longhorn.NodeName]:
         """Name the nodes whose instance manager a drain could not take."""
