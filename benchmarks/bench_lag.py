@@ -3,20 +3,34 @@
 A model, not the service: nodes with one disk each, pods that come one after another with one
 volume each. A pod goes to the best node by what is placed and on its way; some time later Longhorn
 places all replicas of its volume, by figures that show each placement only after a lag. It says
-what a scheduler can do about that at all, and what the weight of what is on its way is worth
+what a scheduler can do about that at all, and what it is worth to count what is on its way
 (docs/decisions/0030-nobody-waits-for-what-might-come.md).
 
 Run with `python -m benchmarks.bench_lag`; it takes two minutes.
 """
 
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from random import Random
 from statistics import mean
 from typing import NamedTuple
 
 RUNS = 16
-WEIGHTS = (0, 1, 2, 4)
-"""How often what is on its way to a node counts in its score."""
+
+
+def beside(room: int, free: int, coming: int) -> float:
+    """Return the share of a node that is left, as far as what is on its way leaves it."""
+    left = max(0, free - coming)
+    return left / room * left / max(1, free)
+
+
+SCORES: Mapping[str, Callable[[int, int, int], float]] = {
+    "does not count": lambda room, free, _: free / room,
+    "counts once": lambda room, free, coming: max(0, free - coming) / room,
+    "counts twice": lambda room, free, coming: max(0, free - 2 * coming) / room,
+    "counts as the service has it": beside,
+}
+"""The balance of a node by its room, what is free of it, and what is on its way."""
 
 
 class Crowd(NamedTuple):
@@ -55,7 +69,7 @@ class Seen(NamedTuple):
     """Pods on such a disk."""
 
 
-def live_through(crowd: Crowd, weight: int, random: Random) -> Seen:
+def live_through(crowd: Crowd, score: Callable[[int, int, int], float], random: Random) -> Seen:
     """Let all pods of a crowd come, and all replicas be placed."""
     nodes = range(crowd.nodes)
     placed, shown, held = ([0] * crowd.nodes for _ in range(3))
@@ -69,7 +83,7 @@ def live_through(crowd: Crowd, weight: int, random: Random) -> Seen:
             coming = _forecast(crowd, placed, held, on_their_way)
             fitting = [n for n in nodes if placed[n] + coming[n] < crowd.room] or [*nodes]
             points = {
-                n: round(10 * max(0, crowd.room - placed[n] - 1 - weight * coming[n]) / crowd.room)
+                n: round(10 * score(crowd.room, max(0, crowd.room - placed[n] - 1), coming[n]))
                 for n in fitting
             }
             best = random.choice([n for n in fitting if points[n] == max(points.values())])
@@ -122,10 +136,10 @@ def main() -> None:
     """Print the means of all runs."""
     print("% of the pods: elsewhere, without room, disks beyond their limit, pods on such disks")
     for crowd in CROWDS:
-        for weight in WEIGHTS:
-            runs = [live_through(crowd, weight, Random(seed)) for seed in range(RUNS)]
+        for counts, score in SCORES.items():
+            runs = [live_through(crowd, score, Random(seed)) for seed in range(RUNS)]
             means = "  ".join(f"{mean(values):5.1f}" for values in zip(*runs, strict=True))
-            print(f"{crowd.name}, what is on its way counts {weight} times: {means}")
+            print(f"{crowd.name}, what is on its way {counts}: {means}")
 
 
 if __name__ == "__main__":

@@ -200,10 +200,14 @@ def _singly(name: NodeName, situation: Situation) -> Score:
 def _scores(
     nodes: Sequence[NodeName], situation: Situation, demand: Demand, others: Iterable[Item]
 ) -> list[Score]:
-    """Score nodes to each of which comes *demand*, and others' items."""
+    """Score nodes to each of which comes *demand*, and others' items.
+
+    What is left beside the pod counts as far as others leave it. So what is on its way counts about
+    twice as much as what is placed: Longhorn puts as much again there while its figures lag.
+    """
     kinds, spaces = _kinds_of(situation.demand), situation.view.spaces
-    coming_bytes = sum(item.logical_bytes for item in demand.items)
-    coming_bytes += sum(item.logical_bytes for item in others if item.kinds & kinds)
+    own_bytes = sum(item.logical_bytes for item in demand.items)
+    coming_bytes = sum(item.logical_bytes for item in others if item.kinds & kinds)
     shares = list[float]()
     for name in nodes:
         free_bytes = limit_bytes = 0
@@ -211,8 +215,10 @@ def _scores(
             if of_kind.kind in kinds:
                 free_bytes += of_kind.free_bytes
                 limit_bytes += of_kind.limit_bytes
-        left_bytes = free_bytes - coming_bytes
-        shares.append(left_bytes / limit_bytes if left_bytes > 0 else 0.0)
+        beside_bytes = free_bytes - own_bytes
+        left_bytes = beside_bytes - coming_bytes
+        is_left = left_bytes > 0
+        shares.append(left_bytes / limit_bytes * left_bytes / beside_bytes if is_left else 0.0)
     return scores_of(WITHOUT_DATA, [0.0] * len(nodes), shares)
 
 

@@ -67,7 +67,9 @@ def _strays(upcoming: Upcoming, situation: Situation) -> list[int]:
         [on] = [each for each in space.disks if each.disk.name == disk]
         if not takers.may_use(on, space):
             continue
-        sizes = sorted({**on.disk.listed, **on.unlisted}.values())
+        listed = on.disk.listed
+        unlisted = [size for each, size in on.unlisted.items() if each not in listed]
+        sizes = sorted([*listed.values(), *unlisted])
         left_bytes = beyond_bytes
         while left_bytes > 0 and sizes:
             stray = next((size for size in sizes if size >= left_bytes), sizes[-1])

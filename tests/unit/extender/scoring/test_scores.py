@@ -155,8 +155,21 @@ def test_what_is_held_and_pending_on_a_node_counts() -> None:
     ledger.put(hold("before", volumes=["other"], nodes=["node-2"], only_candidate=True))
 
     assert scored(view, "vol", ledger=ledger)["node-1"].balance == pytest.approx(0.9)
-    assert scored(view, "vol", ledger=ledger)["node-2"].balance == pytest.approx(0.8)
-    assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.8)
+    assert scored(view, "vol", ledger=ledger)["node-2"].balance == pytest.approx(0.8 * 8 / 9)
+    assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.8 * 8 / 9)
+
+
+def test_the_more_is_on_its_way_to_a_node_the_less_it_is_worth_but_never_nothing() -> None:
+    names = [f"held-{number}" for number in range(8)]
+    view = view_of(of_disks("node-1", 100), *bound(volume(), *(volume(name) for name in names)))
+    ledger, found = Ledger(), list[float]()
+
+    for name in names:
+        ledger.put(hold(name, volumes=[name], nodes=["node-1"], only_candidate=True))
+        found.append(scored(view, "vol", ledger=ledger)["node-1"].balance)
+
+    assert found == sorted({*found}, reverse=True)
+    assert found[-1] > 0
 
 
 def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
