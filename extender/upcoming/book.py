@@ -215,8 +215,8 @@ class Book:
         return {node for each in self.open.held for node in nodes_of(each.volume.name)}
 
     def kept_open(self, space: NodeSpace) -> tuple[Upcoming, ...]:
-        """Return what open holds keep on a node, but for volumes that are forecast there, too."""
-        forecast = {each.volume.name for each in self.forecast.on.get(space.node.name, ())}
+        """Return what open holds keep on a node, but for replicas that are forecast there."""
+        forecast = _with_local(self.forecast.on.get(space.node.name, ()))
         pinned = self.pinned_with_open(space)
         return tuple(e for e in pinned if not (e.is_sure or e.volume.name in forecast))
 
@@ -225,7 +225,7 @@ class Book:
         forecast = self.forecast.on.get(space.node.name, ())
         pinned = self.pinned_with_open(space)
         if forecast and self.open.held:
-            names = {each.volume.name for each in forecast}
+            names = _with_local(forecast)
             pinned = tuple(e for e in pinned if e.is_sure or e.volume.name not in names)
         return (*pinned, *forecast)
 
@@ -394,6 +394,14 @@ class Book:
             pinned = () if space is None else self.pinned(space)
             if pinned and not self.forecast.fits(node, [each.item for each in pinned]):
                 self.overfull.add(node)
+
+
+def _with_local(forecast: Iterable[Upcoming]) -> set[VolumeName]:
+    """Return the volumes whose local replica is one of those that are forecast.
+
+    It is none of them where an open hold is of one node: then it comes to that one.
+    """
+    return {each.volume.name for each in forecast if each.local is None}
 
 
 def _bound_to(name: VolumeName, view: ClusterView) -> Iterator[NodeName]:

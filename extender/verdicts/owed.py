@@ -47,7 +47,7 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
         return RoomHeld(by_open=True)
     left -= crowded
     for each, count in lacking.items():
-        if left > 0 and _is_new(book.anywhere[each], situation):
+        if left > 0 and _may_find_room(book.anywhere[each], situation):
             left -= count
     return None if left > 0 else PendingReplicas()
 
@@ -142,12 +142,12 @@ def _lacking(upcoming: Upcoming, situation: Situation) -> dict[VolumeName, int]:
 
 def _left(upcoming: Upcoming, situation: Situation, *, most: int) -> int:
     """Count the replicas that all nodes have room for beside what comes; *most* will do."""
-    forecast, size_bytes = situation.book.forecast, upcoming.need.size_bytes
+    forecast = situation.book.forecast
     takers, found = forecast.eligibility.takers(upcoming.need), 0
     for number, name in enumerate(situation.view.spaces):
         if name in takers:
-            taken = -(-forecast.taken(name).logical_bytes // size_bytes)
-            found += max(0, _room_on(name, upcoming, situation) - taken)
+            taken_bytes = forecast.taken(name).logical_bytes
+            found += max(0, _room_on(name, upcoming, situation, taken_bytes))
         if found >= most:
             break
         if not number % _NODES_PER_STEP:
@@ -155,25 +155,27 @@ def _left(upcoming: Upcoming, situation: Situation, *, most: int) -> int:
     return found
 
 
-def _room_on(name: NodeName, upcoming: Upcoming, situation: Situation) -> int:
+def _room_on(name: NodeName, upcoming: Upcoming, situation: Situation, taken_bytes: int = 0) -> int:
+    """Count the replicas that a node has room for beside what is taken; on which disks that is, is
+    not known."""
     takers = situation.book.forecast.eligibility.takers(upcoming.need)
-    return sum(
-        max(0, bin_.logical_bytes) // upcoming.need.size_bytes
-        for bin_ in takers.bins(situation.view.spaces[name])
-    )
+    size_bytes = upcoming.need.size_bytes
+    rooms = [max(0, b.logical_bytes) for b in takers.bins(situation.view.spaces[name])]
+    if len(rooms) == 1:
+        return (rooms[0] - taken_bytes) // size_bytes
+    return sum(room // size_bytes for room in rooms) - -(-taken_bytes // size_bytes)
 
 
-def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether a volume has no data yet, and some node would do for one more, whatever has room."""
+def _may_find_room(upcoming: Upcoming, situation: Situation) -> bool:
+    """Whether a volume has no data yet, and one more would fit on a node but for the forecast."""
     forecast, view = situation.book.forecast, situation.view
     eligibility, takers = forecast.eligibility, forecast.eligibility.takers(upcoming.need)
     is_too_large = upcoming.item.logical_bytes > takers.largest_bytes
     if is_too_large or has_data(view.replicas.get(upcoming.volume.name, ())):
         return False
     groups = eligibility.groups(upcoming, forecast.usage_of(upcoming))
-    for number, (name, space) in enumerate(view.spaces.items()):
-        is_fit = any(takers.may_use(each, space) for each in space.disks)
-        if is_fit and eligibility.is_in(groups, name):
+    for number, name in enumerate(view.spaces):
+        if eligibility.may_go(upcoming, name) and eligibility.is_in(groups, name):
             return True
         if not number % _NODES_PER_STEP:
             situation.work.spend(1)

@@ -24,6 +24,7 @@ from tests.builders import (
     pending,
     pod,
     replica,
+    setting,
     view_of,
     volume,
 )
@@ -73,6 +74,17 @@ def test_an_open_hold_does_not_count_elsewhere() -> None:
     result = ask_second(extender, view)
 
     assert (result.accepted, result.is_open) == (["node-2"], False)
+
+
+def test_a_second_replica_beside_the_local_one_of_an_open_hold_counts_as_well() -> None:
+    """The first pod goes to the only node or nowhere, and both replicas of its volume do."""
+    first = volume("first", size_bytes=40 * GIB, replicas=2)
+    settings = [setting("replica-soft-anti-affinity", "true")]
+    view = view_of(TWO[0], *bound(first, SECOND), *settings)
+    extender = Extender(GENEROUS)
+    hold(extender, view, pod("first", name="first"), "node-1")
+
+    assert ask_second(extender, view).rejected == {"node-1": RoomHeld(by_open=True)}
 
 
 def test_a_chosen_hold_counts_on_the_chosen_node_alone() -> None:

@@ -75,19 +75,41 @@ def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer() -> None:
     assert answer.rejected[NAMES[1]] == PendingReplicas()
 
 
-@pytest.mark.parametrize(("gib", "accepted"), [(50, NAMES), (20, [])])
+@pytest.mark.parametrize(
+    ("gib", "with_room", "accepted"),
+    [
+        pytest.param((100, 110), 60, NAMES, id="enough-is-left"),
+        pytest.param((100, 80), 60, [], id="six-are-owed-and-six-are-left"),
+        pytest.param((100, 80), 101, NAMES, id="no-node-ever-takes-it"),
+    ],
+)
 def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(
-    gib: int, accepted: list[NodeName]
+    gib: tuple[int, int], with_room: int, accepted: list[NodeName]
 ) -> None:
-    """One of 60 GiB goes to node-1, which has room for four of 10 then, and one nowhere: six."""
+    """Of 60 GiB two replicas find room, and one of another volume would but for these."""
     nodes = [
-        node(name, disk(maximum_bytes=n * GIB)) for name, n in zip(NAMES, (100, gib), strict=True)
+        node(name, disk(maximum_bytes=size * GIB)) for name, size in zip(NAMES, gib, strict=True)
     ]
-    due = volume("due", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
+    due = [
+        volume("due-1", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2),
+        volume("due-2", size_bytes=with_room * GIB, locality=Locality.DISABLED, replicas=1),
+    ]
+    asked = bound(sized("c", 10))
 
-    answer = ask(Extender(GENEROUS), "c", view_of(*nodes, EVERY_BYTE, due, *bound(sized("c", 10))))
+    answer = ask(Extender(GENEROUS), "c", view_of(*nodes, EVERY_BYTE, *due, *asked))
 
     assert answer.accepted == accepted
+
+
+def test_what_can_only_be_where_no_room_is_keeps_nobody_waiting() -> None:
+    """The second replica goes to the other zone, whose node is too small for it."""
+    nodes = [node("node-1", disk(maximum_bytes=100 * GIB), zone="a")]
+    nodes += [node("node-2", disk(maximum_bytes=20 * GIB), zone="b")]
+    due = volume("due", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
+
+    answer = ask(Extender(GENEROUS), "c", view_of(*nodes, EVERY_BYTE, due, *bound(sized("c", 40))))
+
+    assert answer.accepted == [NAMES[0]]
 
 
 class Filling:
