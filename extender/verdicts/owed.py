@@ -47,7 +47,7 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
         return RoomHeld(by_open=True)
     left -= crowded
     for each, count in lacking.items():
-        if left > 0 and _may_find_room(book.anywhere[each], situation):
+        if left > 0 and _is_new(book.anywhere[each], situation):
             left -= count
     return None if left > 0 else PendingReplicas()
 
@@ -166,16 +166,19 @@ def _room_on(name: NodeName, upcoming: Upcoming, situation: Situation, taken_byt
     return sum(room // size_bytes for room in rooms) - -(-taken_bytes // size_bytes)
 
 
-def _may_find_room(upcoming: Upcoming, situation: Situation) -> bool:
-    """Whether a volume has no data yet, and one more would fit on a node but for the forecast."""
+def _is_new(upcoming: Upcoming, situation: Situation) -> bool:
+    """Whether a volume has no data yet, and one more could be on some node, whatever is there."""
     forecast, view = situation.book.forecast, situation.view
     eligibility, takers = forecast.eligibility, forecast.eligibility.takers(upcoming.need)
-    is_too_large = upcoming.item.logical_bytes > takers.largest_bytes
-    if is_too_large or has_data(view.replicas.get(upcoming.volume.name, ())):
+    size_bytes = upcoming.need.size_bytes
+    if size_bytes > takers.largest_bytes or has_data(view.replicas.get(upcoming.volume.name, ())):
         return False
     groups = eligibility.groups(upcoming, forecast.usage_of(upcoming))
-    for number, name in enumerate(view.spaces):
-        if eligibility.may_go(upcoming, name) and eligibility.is_in(groups, name):
+    for number, (name, space) in enumerate(view.spaces.items()):
+        is_fit = any(
+            each.limit_bytes >= size_bytes and takers.may_use(each, space) for each in space.disks
+        )
+        if is_fit and eligibility.is_in(groups, name):
             return True
         if not number % _NODES_PER_STEP:
             situation.work.spend(1)

@@ -20,6 +20,8 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
     size_bytes: int
     beyond_limits: bool = False
     """Whether some room shows, but only because disks were filled beyond their limits."""
+    beside_own: bool = False
+    """Whether it would find room without the pod's other volumes."""
 
     def __str__(self) -> str:
         if self.beyond_limits:
@@ -27,8 +29,9 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
                 f"a replica of a volume of {_size(self.size_bytes)} has room only because other "
                 f"disks are filled beyond their limits"
             )
+        beside = "beside the pod's other volumes " if self.beside_own else ""
         return (
-            f"no disk of any Longhorn node takes a replica of a volume of "
+            f"{beside}no disk of any Longhorn node takes a replica of a volume of "
             f"{_size(self.size_bytes)}, so Longhorn could not start it"
         )
 

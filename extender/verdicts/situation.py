@@ -157,10 +157,13 @@ def situation_of(
 
 
 def needed_to_start_of(remote: Iterable[Upcoming], view: ClusterView) -> tuple[Upcoming, ...]:
-    """Return what must find room of volumes that need nothing on their pod's node."""
+    """Return what must find room of volumes that need nothing on their pod's node, largest first.
+
+    What is small finds room beside what is large more easily than the other way round.
+    """
     return tuple(
         structs.replace(each, count=count)
-        for each in remote
+        for each in sorted(remote, key=lambda each: -each.need.size_bytes)
         for volume in (each.volume,)
         for replicas in (view.replicas.get(volume.name, ()),)
         if (count := needed_to_start(volume, replicas, view.settings, due=each.count))

@@ -46,6 +46,8 @@ def why_not_started(situation: Situation) -> Rejection | None:
     book.back_to(mark)
     if is_none:
         return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open)
+    if missing == one and not missing.replicas:
+        return NoRoomAnywhere(size_bytes=size_bytes, by_open=by_open, beside_own=True)
     return TooFewReplicas(wanted=wanted, size_bytes=size_bytes, by_open=by_open)
 
 

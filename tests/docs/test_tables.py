@@ -40,9 +40,10 @@ SAMPLES: dict[str, dict[str, list[Any]]] = {
     "disk_tags": {"selector": [("TAGS",), ()]},
     "room_held": {"by_open": [True]},
     "no_room_anywhere": {
-        "size_bytes": [2**30],
-        "by_open": [False],
-        "beyond_limits": [False, True],
+        "size_bytes": [2**30] * 3,
+        "by_open": [False] * 3,
+        "beside_own": [False, True, False],
+        "beyond_limits": [False, False, True],
     },
     "too_few_shards": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},
     "too_few_replicas": {"wanted": [7], "size_bytes": [2**30], "by_open": [False]},

@@ -337,3 +337,22 @@ def test_a_linked_clone_starts_only_if_a_disk_with_its_source_has_room(
     view = view_of(*bound(clone), *comes, node("node-1", full, empty), source, EVERY_BYTE)
 
     assert rejection(view, "vol") == expected
+
+
+@pytest.mark.parametrize(
+    ("largest_gib", "expected"),
+    [
+        pytest.param(61, None, id="largest-first"),
+        pytest.param(
+            101, NoRoomAnywhere(size_bytes=56 * GIB, beside_own=True), id="none-for-the-last"
+        ),
+    ],
+)
+def test_the_volumes_of_a_pod_must_find_room_beside_each_other(
+    largest_gib: int, expected: Rejection | None
+) -> None:
+    sizes = {"a": 32, "b": 60, "c": 56, "d": largest_gib}
+    asked = [remote(name=name, replicas=1, size_bytes=gib * GIB) for name, gib in sizes.items()]
+    nodes = [node(f"node-{n}", disk(maximum_bytes=g * GIB)) for n, g in ((1, 100), (2, 132))]
+
+    assert rejection(view_of(*nodes, *bound(*asked), EVERY_BYTE), *sizes) == expected
