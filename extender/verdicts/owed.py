@@ -17,7 +17,7 @@ from extender.verdicts.situation import Situation
 from longhorn import NodeName, VolumeName, has_data
 from packing import is_stranded
 
-_NODES_PER_STEP, _DISKS_PER_STEP = 20, 100
+_NODES_PER_STEP, _DISKS_PER_STEP = 20, 1_000
 """So many nodes are counted, and disks compared, in the time of a step."""
 
 
@@ -82,7 +82,7 @@ def _strays(upcoming: Upcoming, situation: Situation) -> list[int]:
 def _lost_to(strays: Iterable[int], upcoming: Upcoming, situation: Situation) -> int:
     """Count the places for a replica that are lost if *strays* go where the fewest are.
 
-    One that finds room nowhere takes none.
+    One that finds room nowhere takes none, nor do those that there is no work left for.
     """
     takers = situation.book.forecast.eligibility.takers(upcoming.need)
     spaces, size_bytes = situation.view.spaces, upcoming.need.size_bytes
@@ -90,6 +90,8 @@ def _lost_to(strays: Iterable[int], upcoming: Upcoming, situation: Situation) ->
     free = [b.logical_bytes for name in spaces if name in takers for b in takers.bins(spaces[name])]
     lost = 0
     for stray in sorted(strays, reverse=True):
+        if situation.work.is_over:
+            break
         situation.work.spend(1 + len(free) // _DISKS_PER_STEP)
         found = min(
             (
@@ -99,7 +101,7 @@ def _lost_to(strays: Iterable[int], upcoming: Upcoming, situation: Situation) ->
             ),
             default=None,
         )
-        if found is not None and not situation.work.is_over:
+        if found is not None:
             lost += found[0]
             free[found[2]] -= stray
     return lost
