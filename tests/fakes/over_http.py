@@ -24,12 +24,20 @@ class Served(NamedTuple):
     loop: asyncio.AbstractEventLoop
 
     def do(self, act: Callable[[], Result]) -> Result:
-        """Have that thread do something with the server: it is not made for two at once."""
+        """Have that thread do something with the server: it is not made for two at once.
 
-        async def done() -> Result:
-            return act()
+        Without a coroutine: Ctrl-C may come before anybody awaits it, and Python complains then.
+        """
+        done = Future[Result]()
 
-        return asyncio.run_coroutine_threadsafe(done(), self.loop).result(_SECONDS)
+        def run() -> None:
+            try:
+                done.set_result(act())
+            except Exception as error:  # noqa: BLE001 (it is raised where it was asked for)
+                done.set_exception(error)
+
+        self.loop.call_soon_threadsafe(run)
+        return done.result(_SECONDS)
 
 
 @asynccontextmanager
