@@ -20,6 +20,7 @@ from longhorn import (
     Due,
     Moment,
     Need,
+    NodeName,
     Replica,
     Volume,
     VolumeName,
@@ -125,7 +126,8 @@ def once_attached(
 
 def _of_hold(hold: Hold, wanted: WantedVolume, view: ClusterView) -> Upcoming:
     has_local = _keeps_local(hold, wanted, view)
-    is_chosen, node = hold.state is State.CHOSEN, min(hold.nodes)
+    # It may have none: what is accepted only as it cannot be read is not in the view.
+    is_chosen, node = hold.state is State.CHOSEN, min(hold.nodes, default=NodeName(""))
     is_known = len(hold.nodes) == 1  # an open hold of one node, too: it goes there or nowhere
     if is_known and node in view.spaces:
         wanted = fixed_to_zone_of(wanted, view.spaces[node].node)
