@@ -101,6 +101,9 @@ def what_may_help(before: NodeSpace | None, after: NodeSpace | None) -> Iterator
     if _has_other_state(before, after):
         yield ClusterChange.NODE
         return
+    usable = zip(before.usable, after.usable, strict=True)
+    if any(was and now and now.limit_bytes < was.limit_bytes for was, now in usable):
+        yield ClusterChange.ANYWHERE  # what is in the way elsewhere may be too large for it now
     for one, other in zip(before.bins, after.bins, strict=True):
         if one.logical_bytes < other.logical_bytes or one.physical_bytes < other.physical_bytes:
             yield ClusterChange.ROOM

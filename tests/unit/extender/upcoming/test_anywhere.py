@@ -12,17 +12,19 @@ from extender import Extender
 from extender.holds import Asked, Ended, Timeouts
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
-from longhorn import Disk, Locality, NodeName, Replica
+from longhorn import Disk, Locality, NodeName, Replica, Unreadable
 from tests.builders import (
     GENEROUS,
     GIB,
     bound,
+    claim,
     disk,
     hold,
     node,
     pod,
     replica,
     setting,
+    storage_class,
     view_of,
     volume,
     wanted,
@@ -62,6 +64,21 @@ def test_a_volume_whose_room_was_taken_counts_elsewhere() -> None:
     # It goes to one of the other two nodes.
     assert found.forecast == {"sure": 1, "open": 0, "nowhere": 0}
     assert len(found.accepted) == 1
+
+
+def test_a_hold_whose_nodes_cannot_be_read_is_in_nobodys_way() -> None:
+    lost = [Unreadable(kind="Node", name=name, why="it is broken", nodes=(name,)) for name in NODES]
+    asked = [claim("d", storage_class="local"), storage_class("local", dataLocality="disabled")]
+    extender, seen = Extender(GENEROUS), view_of(*lost, *asked, *bound(VOLUMES[0]))
+    found = extender.filter(pod("d", name="d"), NODES, seen)
+    extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
+
+    answer = extender.filter(pod("a", name="a"), NODES, seen)
+
+    held = extender.ledger.get(pod("d", name="d").uid)
+    assert held is not None
+    assert not held.nodes
+    assert answer.candidates == NODES
 
 
 def test_as_long_as_it_has_its_room_it_does_not() -> None:

@@ -109,6 +109,10 @@ def test_less_room_helps_nobody(after: list[AnyRecord]) -> None:
     assert World(BEFORE).show(*after).nodes == {}
 
 
+def test_a_disk_with_a_lower_limit_may_be_too_small_for_what_was_in_the_way() -> None:
+    assert World(BEFORE).kinds(with_disk(maximum_bytes=50 * GIB)) == {ANYWHERE}
+
+
 def test_a_node_that_comes_back_may_have_anything_and_one_that_goes_helps_elsewhere() -> None:
     world = World(BEFORE)
     assert world.kinds() == {ANYWHERE}, "what waits for it there may go elsewhere"
