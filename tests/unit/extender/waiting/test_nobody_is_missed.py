@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.kube.mirror import Known
 from extender import Extender, PodRef, UnresolvableClaimError, ViewBuilder
 from extender.demand import resolve
-from extender.holds import Asked, End, Timeouts
+from extender.holds import Asked, End, Outcome, Timeouts
 from extender.verdicts import ClusterChange
 from extender.verdicts.answering import Answer
 from extender.waiting import (
@@ -135,14 +135,15 @@ class Cluster(RuleBasedStateMachine):
         answer = self.answer(OTHER)
         if answer is not None and answer.accepted:
             timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-            self.extender.hold(answer, Asked(), timeouts=timeouts, now=0.0)
+            self.note(self.extender.hold(answer, Asked(), timeouts=timeouts, now=0.0))
 
     @rule()
     def hold_no_more(self) -> None:
-        held = self.extender.ledger.get(OTHER.uid)
-        if held is not None:
-            self.extender.ledger.drop(OTHER.uid, End.POD_GONE, 0.0)
-            self.pending.note(ClusterChange.HOLDS, self.pods.nodes.of(held.nodes))
+        self.note(self.extender.ledger.drop(OTHER.uid, End.POD_GONE, 0.0))
+
+    def note(self, outcome: Outcome) -> None:
+        """Note where less is held: a later answer may keep less than the one before."""
+        self.pending.note(ClusterChange.HOLDS, self.pods.nodes.of(outcome.freed))
 
     def answer(self, of: PodRef, nodes: Sequence[NodeName] = ()) -> Answer | None:
         try:
