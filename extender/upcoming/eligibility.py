@@ -79,6 +79,10 @@ class Takers:
             self._largest_bytes = max(sizes, default=-1)
         return self._largest_bytes
 
+    def count(self, size_bytes: int) -> int:
+        """Return how many of the nodes may have room for a replica of this size; at least 1."""
+        return max(1, sum(map(size_bytes.__le__, self.most_bytes.values())))
+
     @property
     def zones(self) -> Sequence[str]:
         """Return the zones with such nodes."""

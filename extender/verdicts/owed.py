@@ -6,6 +6,10 @@ Longhorn places by figures that lag: where it put more on a disk than fits, as m
 as seems to be free elsewhere. Each of these volumes is owed its room, wherever that is: a new
 volume does not get the last of it. These counts are in replicas of the size that is asked for,
 rounded against the pod.
+
+Nor does a volume with a local replica get the last of it while others are placed. By figures that
+lag, and as nodes may be alike, more of them may come to its node than the forecast says. So as much
+stays free in all as comes to one node on average.
 """
 
 from collections.abc import Iterable
@@ -17,8 +21,8 @@ from extender.verdicts.situation import Situation
 from longhorn import NodeName, VolumeName, has_data
 from packing import is_stranded
 
-_NODES_PER_STEP, _DISKS_PER_STEP = 20, 1_000
-"""So many nodes are counted, and disks compared, in the time of a step."""
+_NODES_PER_STEP, _DISKS_PER_STEP, _VOLUMES_PER_STEP = 20, 1_000, 20
+"""So many nodes and volumes are counted, and disks compared, in the time of a step."""
 
 
 def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
@@ -28,12 +32,15 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     lacks room by the forecast, may yet be placed otherwise: then the pod waits for these replicas.
     """
     book, size_bytes = situation.book, upcoming.need.size_bytes
-    if not ((book.beyond or book.overfull or book.forecast.nowhere) and size_bytes):
+    share = _share(upcoming, situation) if size_bytes else 0
+    if not ((book.beyond or book.overfull or book.forecast.nowhere or share) and size_bytes):
         return None
     crowded, lacking = _crowded(upcoming, situation), _lacking(upcoming, situation)
     kept, strays = _kept(upcoming, situation), _strays(upcoming, situation)
     owed = kept + crowded + sum(lacking.values())
-    most = owed + sum(-(-size // size_bytes) for size in strays) + 1
+    own = upcoming.count + upcoming.volume.needs_local_replica
+    beside = own + share if share else 1
+    most = owed + sum(-(-size // size_bytes) for size in strays) + beside
     left = _left(upcoming, situation, most=most)
     if left >= most:
         return None
@@ -49,7 +56,28 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     for each, count in lacking.items():
         if left > 0 and _is_new(book.anywhere[each], situation):
             left -= count
-    return None if left > 0 else PendingReplicas()
+    return None if left >= beside else PendingReplicas()
+
+
+def _share(upcoming: Upcoming, situation: Situation) -> int:
+    """Count the replicas on their way that come to a node on average, a half is rounded up.
+
+    Those that come to all nodes are forecast there. Nothing can take the place of a volume that
+    needs none on its node.
+    """
+    if not upcoming.volume.needs_local_replica:
+        return 0
+    book, size_bytes = situation.book, upcoming.need.size_bytes
+    takers = book.forecast.eligibility.takers(upcoming.need)
+    roomy = takers.count(size_bytes)
+    situation.work.spend(len(book.anywhere) // _VOLUMES_PER_STEP)
+    share_bytes = 0.0
+    for name, each in book.anywhere.items():
+        count = len(book.forecast.nodes_of(name))
+        others = roomy - len(each.replicas) - bool(each.local)
+        if 0 < count < others and each.item.kinds & takers.kinds:
+            share_bytes += count / others * each.need.size_bytes
+    return int(share_bytes / size_bytes + 0.5)
 
 
 def _strays(upcoming: Upcoming, situation: Situation) -> list[int]:

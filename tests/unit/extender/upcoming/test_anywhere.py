@@ -57,13 +57,16 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
 def test_a_volume_whose_room_was_taken_counts_elsewhere() -> None:
     extender = Extender(GENEROUS)
     choose(extender, "a", NODES[0], view())
-    taken = view(replica("other", of="other", on="node-1", size_bytes=100 * GIB))
+    other = replica("other", of="other", on="node-1", size_bytes=100 * GIB)
+    elsewhere = replica("a", of="a", on="node-2", size_bytes=100 * GIB)
 
-    found = extender.filter(pod("b", name="b"), NODES, taken)
+    before = extender.filter(pod("b", name="b"), NODES, view(other))
+    after = extender.filter(pod("b", name="b"), NODES, view(other, elsewhere))
 
-    # It goes to one of the other two nodes.
-    assert found.forecast == {"sure": 1, "open": 0, "nowhere": 0}
-    assert len(found.accepted) == 1
+    # It goes to one of the other two nodes, and until then nobody knows to which.
+    assert before.forecast == {"sure": 1, "open": 0, "nowhere": 0}
+    assert before.accepted == []
+    assert after.accepted == [NODES[2]]
 
 
 def test_a_hold_whose_nodes_cannot_be_read_is_in_nobodys_way() -> None:

@@ -18,7 +18,7 @@ from extender import Answer, ClusterView, Extender, Rejection
 from extender.holds import Asked, Timeouts
 from extender.kubernetes import PodStatus
 from extender.upcoming.forecast import Forecast
-from extender.verdicts.shortages import LocalRoomAtRisk, NoRoomAnywhere
+from extender.verdicts.shortages import NoRoomAnywhere, PendingReplicas
 from longhorn import Locality, Node, NodeName, VolumeName
 from tests.builders import (
     GENEROUS,
@@ -122,7 +122,10 @@ HARD, SOFT = "false", "true"
 def test_as_many_pods_are_accepted_as_whole_volumes_fit(
     nodes: list[Node], replicas: int, zone_soft: str, pods: int, expected: int, seed: int
 ) -> None:
-    """Volumes of 100 GiB, each with a replica on its pod's node; what fits nowhere is left out."""
+    """Volumes of 100 GiB, each with a replica on its pod's node; what fits nowhere is left out.
+
+    The last pods wait for the replicas that are in flight: more of these may come than is forecast.
+    """
     names = [f"vol-{number}" for number in range(pods)]
     of = [volume(name, size_bytes=100 * GIB, replicas=replicas) for name in names]
     view = view_of(*nodes, *bound(*of), setting("replica-zone-soft-anti-affinity", zone_soft))
@@ -131,7 +134,7 @@ def test_as_many_pods_are_accepted_as_whole_volumes_fit(
     answers = []
     for name in names:
         answer, _ = run.ask(name, name)
-        if not answer.accepted and LocalRoomAtRisk() in answer.rejected.values():
+        if not answer.accepted and PendingReplicas() in answer.rejected.values():
             run.place()
             answer, _ = run.ask(name, name)
         answers.append(answer)

@@ -31,13 +31,15 @@ def sized(name: str, gib: int = 100) -> Volume:
     return volume(name, size_bytes=gib * GIB)
 
 
-def ask(extender: Extender, name: str, seen: ClusterView) -> Answer:
-    return extender.filter(pod(name, name=name), NAMES, seen)
+def ask(
+    extender: Extender, name: str, seen: ClusterView, names: Sequence[NodeName] = NAMES
+) -> Answer:
+    return extender.filter(pod(name, name=name), names, seen)
 
 
 def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> None:
     """Ask about a pod, which then gets a node."""
-    found = ask(extender, name, seen)
+    found = ask(extender, name, seen, [*seen.spaces])
     assert on in found.accepted
     extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
     status = PodStatus(version=2, node=on)
@@ -53,6 +55,49 @@ def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere() 
 
     assert not answer.accepted
     assert answer.rejected[NAMES[1]] == PendingReplicas()
+
+
+def in_flight(*gib: int, placed: bool = False) -> Answer:
+    """Ask about a pod while the replicas of three others are placed, on nodes of one disk each.
+
+    Its volume and theirs have three replicas of 100 GiB, one of them on the pod's node.
+    """
+    extender, names = Extender(GENEROUS), [NodeName(f"node-{n}") for n in range(len(gib))]
+    nodes = [
+        node(name, disk(maximum_bytes=size * GIB)) for name, size in zip(names, gib, strict=True)
+    ]
+    volumes = bound(*(volume(name, size_bytes=100 * GIB, replicas=3) for name in "abcd"))
+    seen = view_of(*nodes, EVERY_BYTE, *volumes)
+    for name, on in zip("abc", names, strict=False):
+        choose(extender, name, on, seen)
+    if placed:
+        there = [
+            replica(f"{of}-{on}", of=of, on=on, size_bytes=100 * GIB)
+            for number, of in enumerate("abc")
+            for on in (names * 2)[number : number + 3]
+        ]
+        seen = view_of(*nodes, EVERY_BYTE, *volumes, *there)
+    return ask(extender, "d", seen, names)
+
+
+def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node() -> None:
+    before = in_flight(300, 300, 300, 300)
+    after = in_flight(300, 300, 300, 300, placed=True)
+
+    assert before.accepted == []
+    assert PendingReplicas() in before.rejected.values()
+    assert after.accepted == ["node-0", "node-1", "node-3"]
+
+
+@pytest.mark.parametrize(
+    "gib",
+    [
+        pytest.param((300, 300, 300, 300, 200), id="as much stays free as comes to a node"),
+        pytest.param((400, 400, 400), id="each volume comes to every node"),
+    ],
+)
+def test_it_is_given_where_they_cannot_take_it(gib: tuple[int, ...]) -> None:
+    assert in_flight(*gib).accepted
 
 
 def test_what_is_left_beside_what_is_owed_is_given() -> None:
