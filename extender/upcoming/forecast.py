@@ -61,6 +61,7 @@ class Forecast:
         self.on: dict[NodeName, tuple[Upcoming, ...]] = {}
         self.nowhere: dict[VolumeName, int] = {}
         self.counts = {"sure": 0, "open": 0, "nowhere": 0}
+        self._sums = {"bytes": 0}
         self.eligibility = Eligibility(view, lambda name: self.taken(name).logical_bytes)
         self.work = Work.unlimited()
         self.is_cut_short = False
@@ -76,6 +77,11 @@ class Forecast:
     def nodes_of(self, name: VolumeName) -> tuple[NodeName, ...]:
         """Return where replicas of a volume are forecast, a node as often as it gets one."""
         return self._nodes_of.get(name, ())
+
+    @property
+    def total_bytes(self) -> int:
+        """The room that all takes that is forecast anywhere."""
+        return self._sums["bytes"]
 
     @property
     def volumes(self) -> Iterable[VolumeName]:
@@ -142,7 +148,7 @@ class Forecast:
             upcoming = structs.replace(upcoming, item=structs.replace(upcoming.item, id=id_))
         self._log.set(self.on, name, (*self.on.get(name, ()), upcoming))
         self._log.set(self._nodes_of, volume, (*nodes, name))
-        self._count("sure" if upcoming.is_sure else "open", 1)
+        self._count(upcoming, 1)
         self.note_taken(name, may_take_more=False)
 
     def take_out(self, name: VolumeName) -> tuple[NodeName, ...]:
@@ -153,8 +159,8 @@ class Forecast:
         for node in dict.fromkeys(nodes):
             there = self.on[node]
             rest = tuple(each for each in there if each.volume.name != name)
-            is_sure = next(each.is_sure for each in there if each.volume.name == name)
-            self._count("sure" if is_sure else "open", len(rest) - len(there))
+            one = next(each for each in there if each.volume.name == name)
+            self._count(one, len(rest) - len(there))
             if rest:
                 self._log.set(self.on, node, rest)
             else:
@@ -201,14 +207,18 @@ class Forecast:
     def _note_missing(self, name: VolumeName, missing: int) -> None:
         before = self.nowhere.get(name, 0)
         if missing != before:
-            self._count("nowhere", missing - before)
+            self._log.set(self.counts, "nowhere", self.counts["nowhere"] + missing - before)
             if missing:
                 self._log.set(self.nowhere, name, missing)
             else:
                 self._log.pop(self.nowhere, name)
 
-    def _count(self, kind: str, more: int) -> None:
+    def _count(self, upcoming: Upcoming, more: int) -> None:
+        """Count more replicas of a volume that find room, or fewer."""
+        kind = "sure" if upcoming.is_sure else "open"
+        more_bytes = more * upcoming.item.logical_bytes
         self._log.set(self.counts, kind, self.counts[kind] + more)
+        self._log.set(self._sums, "bytes", self.total_bytes + more_bytes)
 
     def _takes(self, name: NodeName, upcoming: Upcoming, beside: Pinned | None = None) -> bool:
         """Whether a node takes one more replica."""

@@ -32,15 +32,12 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     lacks room by the forecast, may yet be placed otherwise: then the pod waits for these replicas.
     """
     book, size_bytes = situation.book, upcoming.need.size_bytes
-    share = _share(upcoming, situation) if size_bytes else 0
-    if not ((book.beyond or book.overfull or book.forecast.nowhere or share) and size_bytes):
+    if not ((book.beyond or book.overfull or book.forecast.nowhere) and size_bytes):
         return None
     crowded, lacking = _crowded(upcoming, situation), _lacking(upcoming, situation)
     kept, strays = _kept(upcoming, situation), _strays(upcoming, situation)
     owed = kept + crowded + sum(lacking.values())
-    own = upcoming.count + upcoming.volume.needs_local_replica
-    beside = own + share if share else 1
-    most = owed + sum(-(-size // size_bytes) for size in strays) + beside
+    most = owed + sum(-(-size // size_bytes) for size in strays) + 1
     left = _left(upcoming, situation, most=most)
     if left >= most:
         return None
@@ -56,17 +53,32 @@ def why_owed(upcoming: Upcoming, situation: Situation) -> Rejection | None:
     for each, count in lacking.items():
         if left > 0 and _is_new(book.anywhere[each], situation):
             left -= count
-    return None if left >= beside else PendingReplicas()
+    return None if left > 0 else PendingReplicas()
+
+
+def why_not_the_last(situation: Situation) -> Rejection | None:
+    """Reject a pod whose new local volumes would get the last room while others are in flight.
+
+    Looked at is the largest of these volumes. As much must be left beside its replicas as comes to
+    one node on average; it may be all that is in flight, and mostly as much is left.
+    """
+    total_bytes = situation.book.forecast.total_bytes
+    local = [e for e in situation.own if e.volume.needs_local_replica and not e.replicas]
+    upcoming = max(local, key=lambda each: each.need.size_bytes, default=None)
+    if upcoming is None or not (total_bytes and upcoming.need.size_bytes):
+        return None
+    own, most_share = upcoming.count + 1, -(-total_bytes // upcoming.need.size_bytes)
+    left = _left(upcoming, situation, most=own + most_share) - own
+    if left >= most_share or left >= _share(upcoming, situation):
+        return None
+    return PendingReplicas()
 
 
 def _share(upcoming: Upcoming, situation: Situation) -> int:
-    """Count the replicas on their way that come to a node on average, a half is rounded up.
+    """Count the replicas in flight that come to a node on average, a half is rounded up.
 
-    Those that come to all nodes are forecast there. Nothing can take the place of a volume that
-    needs none on its node.
+    Those that come to all nodes are forecast there.
     """
-    if not upcoming.volume.needs_local_replica:
-        return 0
     book, size_bytes = situation.book, upcoming.need.size_bytes
     takers = book.forecast.eligibility.takers(upcoming.need)
     roomy = takers.count(size_bytes)

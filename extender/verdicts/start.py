@@ -9,7 +9,7 @@ from msgspec import structs
 
 from extender.upcoming.forecast import Pinned
 from extender.upcoming.upcoming import Certainty, Upcoming
-from extender.verdicts.owed import why_owed
+from extender.verdicts.owed import why_not_the_last, why_owed
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import NoRoomAnywhere, TooFewReplicas, TooFewShards
 from extender.verdicts.situation import Situation
@@ -28,9 +28,10 @@ def why_not_started(situation: Situation) -> Rejection | None:
         owed = None if each.replicas else why_owed(each, situation)
         if owed is not None:
             return owed
+    kept = why_not_the_last(situation)
     needed = situation.needed
-    if not needed:
-        return None
+    if kept is not None or not needed:
+        return kept
     book, mark = situation.book, situation.book.mark
     beside = book.kept_open if book.open.held else None
     missing = _first_missing(needed, situation, beside)
