@@ -80,8 +80,11 @@ class Takers:
         return self._largest_bytes
 
     def count(self, size_bytes: int) -> int:
-        """Return how many of the nodes may have room for a replica of this size; at least 1."""
-        return max(1, sum(map(size_bytes.__le__, self.most_bytes.values())))
+        """Return how many nodes take a replica of this size, if nothing of what is forecast comes.
+
+        The forecast is of no account: Longhorn may bring to others what is forecast on a full one.
+        """
+        return sum(entry.largest_bytes >= size_bytes for entry in self._entries.values())
 
     @property
     def zones(self) -> Sequence[str]:

@@ -1,6 +1,7 @@
 """The last room is not given away that is owed to volumes which were counted before."""
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import pytest
 from msgspec.structs import replace
@@ -39,11 +40,22 @@ def ask(
 
 def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> None:
     """Ask about a pod, which then gets a node."""
+    hold(extender, name, seen)
+    see_chosen(extender, name, on, seen)
+
+
+def hold(extender: Extender, name: str, seen: ClusterView) -> None:
+    """Ask about a pod, which may go to several nodes then."""
     found = ask(extender, name, seen, [*seen.spaces])
-    assert on in found.accepted
     extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
+
+
+def see_chosen(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> None:
+    held = extender.ledger.get(pod(name, name=name).uid)
+    assert held is not None
+    assert on in held.nodes
     status = PodStatus(version=2, node=on)
-    extender.ledger.see_pod(pod(name, name=name).uid, status, seen.claims, 0.0)
+    extender.ledger.see_pod(held.pod.uid, status, seen.claims, 0.0)
 
 
 def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere() -> None:
@@ -57,10 +69,13 @@ def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere() 
     assert answer.rejected[NAMES[1]] == PendingReplicas()
 
 
-def in_flight(*gib: int, placed: bool = False) -> Answer:
+def in_flight(
+    *gib: int, placed: bool = False, on: Sequence[int] = (0, 1, 2), open_: int = 0
+) -> Answer:
     """Ask about a pod while the replicas of three others are placed, on nodes of one disk each.
 
-    Its volume and theirs have three replicas of 100 GiB, one of them on the pod's node.
+    Its volume and theirs have three replicas of 100 GiB, one of them on the pod's node: *on* those.
+    The last *open_* of them have no node yet when the others get theirs.
     """
     extender, names = Extender(GENEROUS), [NodeName(f"node-{n}") for n in range(len(gib))]
     nodes = [
@@ -68,24 +83,31 @@ def in_flight(*gib: int, placed: bool = False) -> Answer:
     ]
     volumes = bound(*(volume(name, size_bytes=100 * GIB, replicas=3) for name in "abcd"))
     seen = view_of(*nodes, EVERY_BYTE, *volumes)
-    for name, on in zip("abc", names, strict=False):
-        choose(extender, name, on, seen)
+    for name in "abc":
+        hold(extender, name, seen)
+        ask(extender, "d", seen, names)
+    for name, number in zip("abc"[: 3 - open_], on, strict=False):
+        see_chosen(extender, name, names[number], seen)
+        ask(extender, "d", seen, names)
     if placed:
         there = [
-            replica(f"{of}-{on}", of=of, on=on, size_bytes=100 * GIB)
+            replica(f"{of}-{at}", of=of, on=at, size_bytes=100 * GIB)
             for number, of in enumerate("abc")
-            for on in (names * 2)[number : number + 3]
+            for at in (names * 2)[number : number + 3]
         ]
         seen = view_of(*nodes, EVERY_BYTE, *volumes, *there)
     return ask(extender, "d", seen, names)
 
 
-def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node() -> None:
-    before = in_flight(300, 300, 300, 300)
+@pytest.mark.parametrize("open_", range(4))
+@pytest.mark.parametrize("on", [*permutations(range(4), 3)])
+def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(
+    on: Sequence[int], open_: int
+) -> None:
+    before = in_flight(300, 300, 300, 300, on=on, open_=open_)
     after = in_flight(300, 300, 300, 300, placed=True)
 
     assert before.accepted == []
-    assert PendingReplicas() in before.rejected.values()
     assert after.accepted == ["node-0", "node-1", "node-3"]
 
 
