@@ -77,7 +77,8 @@ def why_not_the_last(situation: Situation) -> Rejection | None:
 def _share(upcoming: Upcoming, situation: Situation) -> int:
     """Count the replicas in flight that come to a node on average, a half is rounded up.
 
-    Those that come to all nodes are forecast there.
+    Those that come to all nodes are forecast there. Nothing is placed yet for a pod that waits for
+    others of its group: they would wait for each other.
     """
     book, size_bytes = situation.book, upcoming.need.size_bytes
     takers = book.forecast.eligibility.takers(upcoming.need)
@@ -87,7 +88,8 @@ def _share(upcoming: Upcoming, situation: Situation) -> int:
     for name, each in book.anywhere.items():
         count = len(book.forecast.nodes_of(name))
         others = roomy - len(each.replicas) - bool(each.local)
-        if 0 < count < others and each.item.kinds & takers.kinds:
+        is_flying = not any(each.waits_for_group for each in situation.ledger.holds_of(name))
+        if 0 < count < others and each.item.kinds & takers.kinds and is_flying:
             share_bytes += count / others * each.need.size_bytes
     return int(share_bytes / size_bytes + 0.5)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from extender import Answer, ClusterView, Extender, ViewBuilder
 from extender.holds import Asked, Timeouts
-from extender.kubernetes import PodStatus
+from extender.kubernetes import GroupKey, PodStatus
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import NoRoomAnywhere, PendingReplicas
 from longhorn import Locality, NodeName, Volume
@@ -44,10 +44,11 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
     see_chosen(extender, name, on, seen)
 
 
-def hold(extender: Extender, name: str, seen: ClusterView) -> None:
+def hold(extender: Extender, name: str, seen: ClusterView, asked: Asked | None = None) -> Answer:
     """Ask about a pod, which may go to several nodes then."""
     found = ask(extender, name, seen, [*seen.spaces])
-    extender.hold(found, Asked(), timeouts=TIMEOUTS, now=0.0)
+    extender.hold(found, asked or Asked(), timeouts=TIMEOUTS, now=0.0)
+    return found
 
 
 def see_chosen(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> None:
@@ -120,6 +121,20 @@ def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(
 )
 def test_it_is_given_where_they_cannot_take_it(gib: tuple[int, ...]) -> None:
     assert in_flight(*gib).accepted
+
+
+def test_members_of_a_group_do_not_wait_for_each_other() -> None:
+    """None of them is bound before all have a node, so no replica of theirs is placed."""
+    nodes = [node(f"node-{number}", disk(maximum_bytes=300 * GIB)) for number in range(4)]
+    volumes = bound(*(volume(name, size_bytes=100 * GIB, replicas=3) for name in "abcd"))
+    extender, seen = Extender(GENEROUS), view_of(*nodes, EVERY_BYTE, *volumes)
+
+    for name, at in zip("abcd", seen.spaces, strict=True):  # of each one node is chosen by us
+        answer = ask(extender, name, seen, [at])
+
+        assert answer.accepted == [at]
+        asked = Asked(group=GroupKey("default/of-four"))
+        extender.hold(answer, asked, timeouts=TIMEOUTS, now=0.0)
 
 
 def test_what_is_left_beside_what_is_owed_is_given() -> None:
