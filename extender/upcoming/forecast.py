@@ -38,9 +38,9 @@ class Taken(NamedTuple):
 class Forecast:
     """What comes anywhere, and the node that it is forecast on.
 
-    What can be taken back is in the log: `on`, `nowhere`, `counts`, and the nodes of each volume.
-    What follows from these is remembered beside it: whoever takes changes back (`Book.back_to`)
-    tells of the nodes by `note_taken`.
+    What can be taken back is in the log: `on`, `nowhere`, counts, sums, and the nodes of each
+    volume. What follows from these is remembered beside it: whoever takes changes back
+    (`Book.back_to`) tells of the nodes by `note_taken`.
 
     Args:
         view: The cluster.

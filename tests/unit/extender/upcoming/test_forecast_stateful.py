@@ -393,6 +393,7 @@ class Seen:
             for name, there in forecast.on.items()
             if there
         }
+        assert forecast.total_bytes == sum(size for on in self.on.values() for _, size in on)
 
     def check_rooms(self, naive: Naive) -> None:
         """Each node takes what is forecast there beside what must come there."""

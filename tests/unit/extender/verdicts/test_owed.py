@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender import Answer, ClusterView, Extender, ViewBuilder
+from extender.demand import NOBODY
 from extender.holds import Asked, Timeouts
 from extender.kubernetes import GroupKey, PodStatus
 from extender.verdicts.rejections import Rejection
@@ -121,6 +122,20 @@ def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(
 )
 def test_it_is_given_where_they_cannot_take_it(gib: tuple[int, ...]) -> None:
     assert in_flight(*gib).accepted
+
+
+def test_what_is_left_out_for_a_pod_is_in_flight_for_the_next() -> None:
+    nodes = [node(f"node-{number}", disk(maximum_bytes=300 * GIB)) for number in range(4)]
+    volumes = bound(volume("a", size_bytes=100 * GIB, replicas=3))
+    extender, seen = Extender(GENEROUS), view_of(*nodes, EVERY_BYTE, *volumes)
+    choose(extender, "a", NodeName("node-0"), seen)
+
+    in_flight = []
+    for _ in range(2):
+        in_flight.append(extender.situation(NOBODY, seen).book.forecast.total_bytes)
+        ask(extender, "a", seen)
+
+    assert in_flight == [200 * GIB] * 2
 
 
 def test_members_of_a_group_do_not_wait_for_each_other() -> None:
