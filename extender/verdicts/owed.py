@@ -69,9 +69,10 @@ def why_not_the_last(situation: Situation) -> Rejection | None:
         return None
     own, most_share = upcoming.count + 1, -(-total_bytes // upcoming.need.size_bytes)
     left = _left(upcoming, situation, most=own + most_share) - own
-    if left >= most_share or left >= _share(upcoming, situation):
+    if left >= most_share:
         return None
-    return PendingReplicas()
+    share = _share(upcoming, situation)
+    return PendingReplicas() if share and left < share else None
 
 
 def _share(upcoming: Upcoming, situation: Situation) -> int:
@@ -83,13 +84,15 @@ def _share(upcoming: Upcoming, situation: Situation) -> int:
     book, size_bytes = situation.book, upcoming.need.size_bytes
     takers = book.forecast.eligibility.takers(upcoming.need)
     roomy = takers.count(size_bytes)
+    situation.work.spend(len(situation.view.spaces) // _DISKS_PER_STEP)
     situation.work.spend(len(book.anywhere) // _VOLUMES_PER_STEP)
     share_bytes = 0.0
     for name, each in book.anywhere.items():
         count = len(book.forecast.nodes_of(name))
         others = roomy - len(each.replicas) - bool(each.local)
-        is_flying = not any(each.waits_for_group for each in situation.ledger.holds_of(name))
-        if 0 < count < others and each.item.kinds & takers.kinds and is_flying:
+        if not (0 < count < others and each.item.kinds & takers.kinds):
+            continue
+        if not any(hold.waits_for_group for hold in situation.ledger.holds_of(name)):
             share_bytes += count / others * each.need.size_bytes
     return int(share_bytes / size_bytes + 0.5)
 
