@@ -50,7 +50,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     pod_name: Annotated[str, Meta(max_length=253)] = ""
     node_name: Annotated[str, Meta(max_length=253)] = ""
     lease_duration_seconds: Annotated[int, Meta(ge=1, le=300)] = 8
-    renew_deadline_seconds: Deadline = 5.0
+    renew_deadline_seconds: Deadline = 6.5
     retry_period_seconds: Deadline = 1.0
     view_age_limit_seconds: Deadline = 120.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -115,8 +115,8 @@ class Election:
         elif not await self._attempt():
             await self._attempt()  # another one wrote in between: see at once who it was
         self._report_role()
-        leading = self._leadership.is_held(self._clock())
-        return self._settings.retry_seconds if leading else self._seconds_to_look()
+        renewed = self._is_current and self._leadership.is_held(self._clock())
+        return self._settings.retry_seconds if renewed else self._seconds_to_look()
 
     async def release(self) -> None:
         """Stop acting, and give the lease back if it is ours."""
@@ -201,8 +201,13 @@ class Election:
 
     @property
     def _request_seconds(self) -> float:
-        """How long one request may take, so that two fit into the renew deadline."""
-        return self._settings.renew_deadline_seconds / 2
+        """How long one request may take. A renewal begins a retry period after the last one, and
+        leaves another one for a second attempt; where that is little, each gets half the deadline.
+
+        An API server that is short of processors takes seconds, and asking anew only adds to that.
+        """
+        deadline = self._settings.renew_deadline_seconds
+        return max(deadline / 2, deadline - 2 * self._settings.retry_seconds)
 
     def _seconds_to_look(self) -> float:
         """Return the seconds until the next read: soon, and not after the lease runs out."""

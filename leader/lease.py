@@ -27,7 +27,7 @@ class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Different for every start of a process: one that restarts is a new instance."""
     duration_seconds: int = 8
     """Another instance takes the lease when its holder has not renewed it for this long."""
-    renew_deadline_seconds: float = 5.0
+    renew_deadline_seconds: float = 6.5
     """The holder acts for this long, from the start of its last successful renewal."""
     retry_seconds: float = 1.0
     """The pause between two renewals. Instances that do not lead read somewhat more often."""

@@ -150,7 +150,7 @@ def test_a_refusal_is_one_line() -> None:
             "needs EXTENDER_METRICS_PORT",
         ),
         ({"EXTENDER_VIEW_AGE_LIMIT_SECONDS": "90"}, "must exceed the 90 s"),
-        ({"EXTENDER_RETRY_PERIOD_SECONDS": "2.5"}, "and that twice"),
+        ({"EXTENDER_RETRY_PERIOD_SECONDS": "3.25"}, "and that twice"),
         ({"EXTENDER_METRICS_PORT": "9504"}, "both 9504; leave the first unset"),
         ({"EXTENDER_WEBHOOK_PORT": "0"}, "set all three, or none"),
         (

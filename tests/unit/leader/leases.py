@@ -10,7 +10,7 @@ ACQUIRED = "2026-03-01T09:00:00.000000Z"
 
 
 def lease_settings(
-    identity: str = "us", *, duration: int = 8, renew_deadline: float = 5.0, retry: float = 1.0
+    identity: str = "us", *, duration: int = 8, renew_deadline: float = 6.5, retry: float = 1.0
 ) -> LeaseSettings:
     return LeaseSettings(
         name=NAME,

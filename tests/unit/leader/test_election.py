@@ -57,7 +57,7 @@ async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline() ->
 async def test_an_instance_that_was_stopped_looks_before_it_writes() -> None:
     bench = await leading()
 
-    asked = await bench.step(after=6.0)
+    asked = await bench.step(after=7.0)
 
     assert asked == [Verb.READ, Verb.REPLACE]
     assert bench.is_leading

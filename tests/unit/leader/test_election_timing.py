@@ -9,7 +9,7 @@ from tests.unit.leader.store import Verb
 
 
 async def test_a_leader_acts_on_while_renewals_fail_but_not_beyond_the_deadline() -> None:
-    bench = await leading()
+    bench = await leading(renew_deadline=5.0)
     bench.store.lose(Verb.REPLACE, times=9)
     bench.store.lose(Verb.READ, times=9)
 
@@ -22,7 +22,7 @@ async def test_a_leader_acts_on_while_renewals_fail_but_not_beyond_the_deadline(
 
 
 async def test_a_failed_renewal_does_not_prolong_what_was_granted_before() -> None:
-    bench = await leading()
+    bench = await leading(renew_deadline=5.0)
     granted = bench.now
     bench.store.lose(Verb.REPLACE, applied=True)
 
@@ -87,12 +87,32 @@ async def test_whichever_of_two_unanswered_writes_arrives_is_recognised(arrives:
     assert bench.leadership.is_held(bench.now + 4.9)
 
 
-async def test_two_requests_fit_into_the_renew_deadline() -> None:
-    bench = await leading(renew_deadline=5.0)
+@pytest.mark.parametrize(
+    ("deadline", "most"),
+    [(6.5, 4.5), (4.0, 2.0), (2.5, 1.25)],
+    ids=["long", "two-of-each", "short"],
+)
+async def test_a_slow_request_may_take_all_but_what_a_second_one_needs(
+    deadline: float, most: float
+) -> None:
+    bench = await leading(renew_deadline=deadline, retry=1.0)
 
-    await bench.step(after=6.0)
+    await bench.step(after=1.0)
 
-    assert [request.deadline_seconds for request in bench.store.asked] == [2.5, 2.5]
+    assert [request.deadline_seconds for request in bench.store.asked] == [most]
+
+
+async def test_a_leader_tries_again_within_a_period_after_a_renewal_failed() -> None:
+    bench = await leading(retry=1.0)
+    bench.store.lose(Verb.REPLACE, applied=False)
+    bench.pass_time(1.0)
+
+    pause = await bench.election.step()
+
+    assert bench.is_leading
+    assert 0.5 <= pause <= 0.8
+    assert await bench.step(after=pause) == [Verb.READ, Verb.REPLACE]
+    assert bench.leadership.is_held(bench.now + 6.4)
 
 
 async def test_a_leader_renews_every_retry_period_and_followers_look_more_often() -> None:
