@@ -27,9 +27,9 @@ from longhorn import (
     Volume,
     VolumeName,
     due_replicas,
+    engines_of,
     expanded_bytes,
     images_on,
-    runs,
 )
 
 
@@ -116,18 +116,16 @@ class Derived:
 
     def _engines_on(self, name: NodeName, settings: Settings) -> Engines:
         """Say what runs on a node."""
-        records, managers = self._records, self._records.managers_on.of(name)
-        may_run, image = not records.knows(InstanceManager), settings.instance_manager_image
-        csi_node = records.all(CsiNode).get(name)
+        records, csi_node = self._records, self._records.all(CsiNode).get(name)
         images = records.all(EngineImage).values() if records.knows(EngineImage) else ()
-        has_driver = (csi_node is not None and csi_node.has_longhorn) or not records.knows(CsiNode)
         return _shared(
-            Engines(
-                has_driver=has_driver,
-                runs_v1=may_run or runs(managers, image, is_v2=False),
-                runs_v2=may_run or runs(managers, "", is_v2=True),
-                allows_v2=name not in records.all(EngineOptOut),
+            engines_of(
+                records.managers_on.of(name) if records.knows(InstanceManager) else None,
+                settings.instance_manager_image,
                 images=images_on(name, images),
+                has_driver=(csi_node is not None and csi_node.has_longhorn)
+                or not records.knows(CsiNode),
+                allows_v2=name not in records.all(EngineOptOut),
             )
         )
 

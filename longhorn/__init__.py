@@ -22,6 +22,20 @@ from longhorn.candidates import (
     wants_replica_on_node,
 )
 from longhorn.clones import Place, may_be_rebuilt
+from longhorn.data import (
+    AUTO_SALVAGE,
+    Awaited,
+    DataState,
+    JudgedReplica,
+    Missing,
+    Usability,
+    VolumeData,
+    data_of,
+    has_data,
+    is_readable,
+    judge_replica,
+    without_manager,
+)
 from longhorn.disk_schedule import decide_schedule, found_on_disk
 from longhorn.disks import (
     DiskKind,
@@ -39,7 +53,6 @@ from longhorn.due import (
     OFFLINE_REBUILDING,
     Due,
     due_replicas,
-    has_data,
     is_placed,
     is_serving,
     is_usable,
@@ -58,8 +71,8 @@ from longhorn.engines import (
     InstanceManager,
     attach_refusal,
     attachment_of,
+    engines_of,
     images_on,
-    runs,
     starts_replicas,
 )
 from longhorn.eviction import drain_may_end, needs_eviction
@@ -137,27 +150,29 @@ from longhorn.tracking import CAPACITY_TRACKING, Capacity, capacity_of, told_byt
 from longhorn.upgrades import InstanceManagerUpgrade, is_paused, paused_by
 
 __all__ = [
-    "ALL_RUNS", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE", "NO_GROWTH",
-    "OFFLINE_REBUILDING", "OWN_EXTENDER", "RETRY_LIMIT", "SCHEDULER_SETTINGS", "V2_OFF_LABEL",
-    "AttachRefusal", "Attachment", "BackingImage", "Candidate", "Candidates", "Capacity", "Closed",
-    "Condition", "Decision", "Disk", "DiskId", "DiskKind", "DiskName", "DiskSchedule", "DiskSpace",
-    "Due", "Engine", "EngineImage", "Engines", "Entry", "EntryState", "Group", "Growth", "Happened",
-    "Hosts", "InstanceManager", "InstanceManagerUpgrade", "LetGo", "Locality", "Moment", "Need",
+    "ALL_RUNS", "AUTO_SALVAGE", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE",
+    "NO_GROWTH", "OFFLINE_REBUILDING", "OWN_EXTENDER", "RETRY_LIMIT", "SCHEDULER_SETTINGS",
+    "V2_OFF_LABEL", "AttachRefusal", "Attachment", "Awaited", "BackingImage", "Candidate",
+    "Candidates", "Capacity", "Closed", "Condition", "DataState", "Decision", "Disk", "DiskId",
+    "DiskKind", "DiskName", "DiskSchedule", "DiskSpace", "Due", "Engine", "EngineImage", "Engines",
+    "Entry", "EntryState", "Group", "Growth", "Happened", "Hosts", "InstanceManager",
+    "InstanceManagerUpgrade", "JudgedReplica", "LetGo", "Locality", "Missing", "Moment", "Need",
     "Node", "NodeDisks", "NodeName", "NodeRefusal", "NodeUnknown", "OwnExtender", "Owner",
     "OwnerKind", "Part", "Place", "Reason", "Refusal", "Replica", "ReplicaName", "Selector",
-    "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Unreadable", "Usage", "Volume",
-    "VolumeName", "VolumeTold", "account", "all_match", "attach_refusal", "attachment_of",
-    "capacity_of", "choices", "chosen_disks", "chosen_nodes", "decide_schedule", "default_values",
-    "disk_reason", "disk_space", "drain_may_end", "due_replicas", "expanded_bytes",
-    "find_candidates", "found_on_disk", "granted_bytes", "granted_limit_bytes", "groups_of",
-    "has_data", "has_room", "has_tags", "images_on", "is_down", "is_on", "is_paused", "is_placed",
-    "is_potentially_reusable", "is_schedulable", "is_serving", "is_usable", "limit_bytes",
+    "Setting", "Settings", "Shard", "Standing", "TopologyTerm", "Unreadable", "Usability", "Usage",
+    "Volume", "VolumeData", "VolumeName", "VolumeTold", "account", "all_match", "attach_refusal",
+    "attachment_of", "capacity_of", "choices", "chosen_disks", "chosen_nodes", "data_of",
+    "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
+    "due_replicas", "engines_of", "expanded_bytes", "find_candidates", "found_on_disk",
+    "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_room", "has_tags",
+    "images_on", "is_down", "is_on", "is_paused", "is_placed", "is_potentially_reusable",
+    "is_readable", "is_schedulable", "is_serving", "is_usable", "judge_replica", "limit_bytes",
     "may_be_rebuilt", "may_share_node", "may_share_zone", "meets_topology",
     "minimal_available_bytes", "mismatch", "named_volume", "need_of", "needed_to_start",
     "needs_eviction", "needs_new_replica", "new_replica", "node_disks", "own_extender", "owners_of",
     "parse_bool", "parse_int", "parts", "paused_by", "read_settings", "rebuilds_offline",
-    "refusal_of", "refused_owners", "reusable", "runs", "search", "shard_size_bytes", "split_tags",
+    "refusal_of", "refused_owners", "reusable", "search", "shard_size_bytes", "split_tags",
     "starts_replicas", "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas",
     "told_bytes", "tracked_need", "unowned", "usage_of", "value_for_engine", "volume_size_bytes",
-    "wait_is_over", "waits_for_attach", "wants_replica_on_node",
+    "wait_is_over", "waits_for_attach", "wants_replica_on_node", "without_manager",
 ]  # fmt: skip

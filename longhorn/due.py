@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from longhorn.data import has_data
 from longhorn.records import Locality, NodeName, Volume, VolumeName
 from longhorn.replicas import Replica
 from longhorn.reuse import is_potentially_reusable, may_wait
@@ -53,11 +54,6 @@ def is_usable(replica: Replica) -> bool:
 def is_serving(replica: Replica) -> bool:
     """Say whether a volume has a replica on some disk now, one that is to move included."""
     return is_placed(replica) and replica.active and not (replica.failed or replica.deleting)
-
-
-def has_data(replicas: Iterable[Replica]) -> bool:
-    """Say whether the volume of these replicas was ever written to."""
-    return any(replica.healthy_once for replica in replicas)
 
 
 def waits_for_attach(volume: Volume, settings: Settings) -> bool:

@@ -47,12 +47,19 @@ class Engines(msgspec.Struct, frozen=True, kw_only=True):
     runs_v2: bool = True
     allows_v2: bool = True
     """Whether no label of the Kubernetes Node switches data engine v2 off."""
+    has_v1: bool = True
+    """Whether there is an instance manager at all that those of data engine v1 go to."""
+    has_v2: bool = True
     images: frozenset[str] | None = None
     """The engine images that are ready there, None for any."""
 
     def runs(self, *, is_v2: bool) -> bool:
         """Whether an instance manager of a data engine runs."""
         return self.runs_v2 if is_v2 else self.runs_v1
+
+    def has_manager(self, *, is_v2: bool) -> bool:
+        """Whether there is an instance manager of a data engine, running or not."""
+        return self.has_v2 if is_v2 else self.has_v1
 
     def has_image(self, image: str) -> bool:
         """Whether an engine image is ready; one that nobody names is."""
@@ -132,16 +139,47 @@ def is_ready(manager: InstanceManager) -> bool:
     return manager.is_running or (manager.deleting and not manager.is_v2)
 
 
-def runs(managers: Iterable[InstanceManager], image: str, *, is_v2: bool) -> bool:
-    """Say whether one of a node's instance managers takes engines and replicas.
+def of_engine(
+    managers: Iterable[InstanceManager], image: str, *, is_v2: bool
+) -> list[InstanceManager]:
+    """Return those of a node's instance managers that its engines and replicas go to.
 
     Args:
         image: The one that setting default-instance-manager-image names, which those of v1 must
             have; empty if the setting is not known.
     """
-    return any(
-        manager.is_v2 == is_v2 and (is_v2 or image in ("", manager.image)) and is_ready(manager)
-        for manager in managers
+    return [
+        each for each in managers if each.is_v2 == is_v2 and (is_v2 or image in ("", each.image))
+    ]
+
+
+def engines_of(
+    managers: Iterable[InstanceManager] | None,
+    image: str,
+    *,
+    images: frozenset[str] | None = None,
+    has_driver: bool = True,
+    allows_v2: bool = True,
+) -> Engines:
+    """Say what runs on a node.
+
+    Args:
+        managers: The instance managers there; None if those of no node are known.
+        image: As for `of_engine`.
+        images: As for `Engines`, as the others.
+    """
+    if managers is None:
+        return Engines(has_driver=has_driver, allows_v2=allows_v2, images=images)
+    managers = [*managers]
+    v1, v2 = of_engine(managers, image, is_v2=False), of_engine(managers, "", is_v2=True)
+    return Engines(
+        has_driver=has_driver,
+        runs_v1=any(map(is_ready, v1)),
+        runs_v2=any(map(is_ready, v2)),
+        allows_v2=allows_v2,
+        has_v1=bool(v1),
+        has_v2=bool(v2),
+        images=images,
     )
 
 

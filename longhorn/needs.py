@@ -63,9 +63,15 @@ def need_of(
         node_selectors=(volume.node_selector, *(i.node_selector for i in images)),
         disk_selectors=(volume.disk_selector, *(i.disk_selector for i in images)),
         topology=volume.topology,
-        engine_image="" if volume.is_v2 else volume.current_image or volume.engine_image,
+        engine_image=engine_of(volume).image,
         places=places_of(volume, replicas, placing),
     )
+
+
+def engine_of(volume: Volume) -> Engine:
+    """Return what runs the replicas of a volume."""
+    image = "" if volume.is_v2 else volume.current_image or volume.engine_image
+    return Engine(volume.is_v2, image)
 
 
 def tags_match(tags: frozenset[str], selector: Selector, *, allow_empty: bool) -> bool:

@@ -72,6 +72,10 @@ class VolumeTold(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether Longhorn found a place for all replicas when it last looked."""
     offline_rebuilding: str = ""
     """spec.offlineRebuilding: enabled, disabled, or what the setting says."""
+    restoring: bool = False
+    """Its data come from a backup, and have not all come yet."""
+    clone_state: str = ""
+    """Of a copy of another volume, how far it is; `completed` at last."""
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -24,8 +24,9 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     seed: int
     works: bool | None = None
-    """Whether every pod has a node at the end and can start there, and nothing is lost or refused.
-    None where how many pods fit is the question."""
+    """Whether every pod has a node at the end and can start there, but those that waited before, no
+    volume ends degraded, and nothing is lost or refused. None where how many pods fit is the
+    question."""
     summary: str = ""
     """The answer in one line."""
     notes: tuple[str, ...] = ()
@@ -41,6 +42,10 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that got a node."""
     pending: int
     """Pods that got none, those that are not created included."""
+    waited: int = 0
+    """Of these, the ones that had none before the plan either."""
+    degraded: int = 0
+    """Volumes that end with fewer replicas than they want, and did not begin so."""
 
     def picture(self) -> Picture:
         """Return what the page draws of it."""

@@ -82,6 +82,7 @@ class Plan:
             asked=asked,
         )
         self._waiting = [Batch(pods=(pod,)) for pod in _pending(cluster)]
+        self._waited = {pod.key for pod in _pending(cluster)}
         self._unplanned: dict[str, list[str]] = {}
         """What pods ask for and no plan goes by, and which pods."""
         self._placed: dict[str, None] = {}
@@ -121,6 +122,8 @@ class Plan:
             policy: What the policy is called.
             seed: What the generator was made with.
         """
+        pods = [pod.key for batch in self._waiting for pod in batch.pods]
+        pending = [key for key in pods if self.cluster.pods[key].node is None]
         return PlanReport(
             origin=origin,
             policy=policy,
@@ -135,11 +138,9 @@ class Plan:
             ),
             steps=tuple(self.steps),
             placed=len(self._placed),
-            pending=sum(
-                self.cluster.pods[pod.key].node is None
-                for batch in self._waiting
-                for pod in batch.pods
-            ),
+            pending=len(pending),
+            waited=len(self._waited.intersection(pending)),
+            degraded=len(_degraded(self._warnings) - _degraded(self.steps[0].warnings)),
         )
 
     def create(self, pods: Iterable[Pod], claims: Iterable[Claim]) -> None:
@@ -300,6 +301,10 @@ def _pending(cluster: Cluster) -> Iterator[Pod]:
         pod = cluster.pods[name]
         if pod.node is None and not pod.wishes.deleting:
             yield pod
+
+
+def _degraded(warnings: Iterable[PlanWarning]) -> set[str]:
+    return {each.object for each in warnings if each.code == "volume_degraded"}
 
 
 def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:

@@ -12,6 +12,7 @@ from longhorn import (
     NOTHING_DUE,
     RETRY_LIMIT,
     Candidate,
+    DataState,
     Disk,
     Due,
     Locality,
@@ -22,9 +23,10 @@ from longhorn import (
     ReplicaName,
     Shard,
     Volume,
+    VolumeData,
     VolumeName,
+    data_of,
     due_replicas,
-    has_data,
     is_on,
     is_placed,
     is_usable,
@@ -44,10 +46,12 @@ class Replicas:
 
     Attributes:
         new: The names of all that this plan placed.
+        gone: The names of all that this plan lost with their disks.
     """
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
         self.new: set[ReplicaName] = set()
+        self.gone: set[ReplicaName] = set()
         self._cluster = cluster
         self._placing = Placing(random)
         self._made = 0
@@ -55,7 +59,7 @@ class Replicas:
     def place_next(self, name: VolumeName) -> Replica | tuple[Reason, ...] | None:
         """Place one replica of a volume, or say why none can be; None if none is due."""
         volume = self._cluster.get(Volume, name)
-        if volume is None or self.is_lost(volume):
+        if volume is None or self.is_broken(volume):
             return None
         due = self._due(volume)
         pending = self._pending(volume)
@@ -72,15 +76,30 @@ class Replicas:
         return done
 
     def is_lost(self, volume: Volume) -> bool:
-        """Whether a volume had replicas, and none is left that has its data.
+        """Whether a volume had replicas, and none is left that has its data, not even a failed one.
 
         One that was never written to may be started from any of its replicas.
         """
+        return self.is_broken(volume) and self.data(volume).state is not DataState.FAULTED
+
+    def is_broken(self, volume: Volume) -> bool:
+        """Whether nothing can be made of the replicas of a volume: it is lost, or all failed."""
         replicas = self._cluster.view.replicas.get(volume.name, ())
-        left = [each for each in replicas if not each.failed]
+        data, left = self.data(volume), [each for each in replicas if not each.failed]
         if volume.sharded:
             return len(left) < min(volume.data_chunks, len(replicas))
-        return bool(replicas) and not (has_data(left) if has_data(replicas) else left)
+        if data.is_new:
+            return bool(replicas) and not left
+        return data.state in (DataState.FAULTED, DataState.LOST)
+
+    def data(self, volume: Volume) -> VolumeData:
+        """Say what is left of the data of a volume, as the plan goes."""
+        view = self._cluster.view
+        replicas = [
+            structs.replace(each, disk=None) if each.name in self.gone else each
+            for each in view.replicas.get(volume.name, ())
+        ]
+        return data_of(volume, replicas, view.spaces, unreadable=view.unreadable_nodes)
 
     def spare(
         self, volume: Volume, replicas: Iterable[Replica], placed: Sequence[Replica]

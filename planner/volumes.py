@@ -92,12 +92,16 @@ class Volumes:
                 self._move(volume, nodes[0] if nodes else None)
 
     def leave(self, volumes: Iterable[Volume]) -> None:
-        """Detach volumes from their node, and attach each where a pod on another one uses it."""
+        """Detach volumes from their node, and attach each where a pod on another one uses it.
+
+        A shared one is attached where the pod of its share manager is, if that is known.
+        """
         volumes = [*volumes]
         users = self._users(volumes, but=None)
         for volume in volumes:
+            serving = self._share_manager(volume)
             nodes = [name for name in users.get(volume.name, ()) if name != volume.node]
-            self._move(volume, nodes[0] if nodes else None)
+            self._move(volume, serving or (nodes[0] if nodes else None))
 
     def delete(self, claim: Claim) -> None:
         """Delete a claim, and the volume that was made for it."""
@@ -184,6 +188,7 @@ class Volumes:
         alive = [
             volume for volume in known if volume is not None and not self.replicas.is_lost(volume)
         ]
+        self.replicas.gone.update(each.name for each in replicas)
         for replica in replicas:
             self._cluster.put(
                 structs.replace(replica, failed=True, started=False, rebuild_retries=RETRY_LIMIT)
@@ -211,6 +216,16 @@ class Volumes:
                         found.setdefault(used, []).append(pod.node)
         return found
 
+    def _share_manager(self, volume: Volume) -> NodeName | None:
+        """Return the node of the pod that serves a shared volume, if it is another one now.
+
+        Source: longhorn-manager types/types.go GetShareManagerPodNameFromShareManagerName.
+        """
+        name = f"/share-manager-{volume.name}"
+        pods = self._cluster.pods.items() if volume.shared else ()
+        nodes = (pod.node for key, pod in pods if key.endswith(name))
+        return next((node for node in nodes if node != volume.node), None)
+
     def _volume_of(self, claim: Claim) -> VolumeName | None:
         bound = self._cluster.get(PersistentVolume, claim.persistent_volume or "")
         return VolumeName(bound.volume_handle or "") if bound else None
@@ -231,7 +246,7 @@ class Volumes:
         """
         cluster = self._cluster
         volume = cluster.get(Volume, name)
-        if volume is None or self.replicas.is_lost(volume):
+        if volume is None or self.replicas.is_broken(volume):
             return []
         replicas = cluster.view.replicas.get(name, ())
         placed = [each for each in replicas if is_serving(each)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longhorn import Reason, Replica, Volume, VolumeName, is_serving
+from longhorn import DataState, Reason, Replica, Volume, VolumeName, is_serving
 from planner.cluster import Cluster
 from planner.picture import PlanWarning
 from planner.volumes import Volumes
@@ -54,6 +54,11 @@ def _of_volumes(
         about = (
             f"Volume of {names[volume.name]}" if volume.name in names else f"Volume {volume.name}"
         )
+        data = volumes.replicas.data(volume)
+        if data.state is DataState.FAULTED and not volume.sharded:
+            text = "has only failed replicas with data left, which may be salvaged"
+            yield PlanWarning(code="volume_faulted", object=about, text=text)
+            continue
         if volumes.replicas.is_lost(volume):
             yield PlanWarning(
                 code="volume_lost",

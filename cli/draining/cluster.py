@@ -6,8 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
+from cli.kube.attachments import Attachment, Ticket
 from cli.kube.cluster_objects import ClusterObjects
-from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
+from cli.kube.draining.records import Copy, Guard, Guest, Host, Manager, Use
 from longhorn import NodeName, Setting, Shard, Unreadable, VolumeName
 
 Value = TypeVar("Value")

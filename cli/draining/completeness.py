@@ -7,7 +7,8 @@ from app.kube.longhorn.resources import SETTINGS, SHARDS
 from app.kube.resource import Resource
 from cli.draining.cluster import Cluster
 from cli.draining.guarding import AUTOSCALER, POLICY
-from cli.kube.draining.kinds import ATTACHMENTS, COPIES, GUARDS, GUESTS, HOSTS, MANAGERS, USES
+from cli.kube.draining.kinds import COPIES, GUARDS, GUESTS, HOSTS, MANAGERS, USES
+from cli.kube.resources import ATTACHMENTS
 
 
 def check_files(cluster: Cluster, origin: str) -> None:

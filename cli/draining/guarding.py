@@ -89,8 +89,9 @@ def _about_replicas(node: NodeName, situation: Situation) -> Iterator[Obstacle]:
     if policy == _MOVES_ALL:
         names = " ".join(each.name for each in copies[:_MOST_LOGGED])
         for copy in copies:
+            is_strict = _is_strict(copy, situation)
             yield Obstacle(
-                code=Code.REPLICA_TO_MOVE,
+                code=Code.STRICT_LOCAL_REPLICA if is_strict else Code.REPLICA_TO_MOVE,
                 object=f"Replica {copy.name}",
                 text=f"of volume {situation.cluster.called(copy.volume)} is to move first",
                 logged=f"some replicas block eviction count {len(copies)} {names}",
@@ -116,7 +117,19 @@ def _unprotected(found: Protection, situation: Situation, *, moves: bool) -> Obs
         return Obstacle(code=Code.FAILED_REPLICA, object=name, text=text, logged=logged)
     text = f"of volume {volume}: {text}"
     code = Code.LAST_REPLICA_TO_MOVE if moves else Code.LAST_REPLICA
+    if _is_strict(copy, situation):
+        code, text = Code.STRICT_LOCAL_REPLICA, f"of strict-local volume {volume}: it goes nowhere"
     return Obstacle(code=code, object=name, text=text, logged=logged)
+
+
+def _is_strict(copy: Copy, situation: Situation) -> bool:
+    """Whether a replica goes to no other node.
+
+    Source: longhorn-manager controller/volume_controller.go reconcileVolumeCondition, which binds
+    it to the node that the volume is to be attached to.
+    """
+    use = situation.cluster.uses.get(copy.volume)
+    return use is not None and use.is_strict
 
 
 def _protection(copy: Copy, node: NodeName, situation: Situation) -> Protection:

@@ -31,6 +31,7 @@ class Code(StrEnum):
     FAILED_REPLICA = "failed_replica"
     LAST_REPLICA = "last_replica"
     LAST_REPLICA_TO_MOVE = "last_replica_to_move"
+    STRICT_LOCAL_REPLICA = "strict_local_replica"
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -131,6 +132,14 @@ REMEDIES: Mapping[Code, Remedy] = {
         "move it.",
         "Cordon the node (`kubectl cordon`): Longhorn moves the replica then. If it stays, no "
         "other disk has room for it.",
+    ),
+    Code.STRICT_LOCAL_REPLICA: Remedy(
+        "The replica of a strict-local volume. Longhorn places it on the volume's own node only, "
+        "so no eviction moves it, and the volume never has another one.",
+        "If the node comes back, set `node-drain-policy` to `allow-if-replica-is-stopped` for the "
+        "drain, and stop the pod. Otherwise set the Volume's `dataLocality` to `best-effort`, so "
+        "that its replica can be moved; its PersistentVolume stays limited to the node, and must "
+        "be made anew.",
     ),
 }
 """What to do about each."""

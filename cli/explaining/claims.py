@@ -6,6 +6,7 @@ from difflib import get_close_matches
 import msgspec
 from msgspec import structs
 
+from cli.data import data_in
 from extender import ClusterView, PodRef, UnresolvableClaimError
 from extender.demand import (
     WantedVolume,
@@ -15,7 +16,15 @@ from extender.demand import (
     source_replicas,
 )
 from extender.kubernetes import ClaimKey, class_name
-from longhorn import BackingImage, Replica, Selector, Volume, VolumeName, split_tags
+from longhorn import (
+    BackingImage,
+    JudgedReplica,
+    Selector,
+    Usability,
+    Volume,
+    VolumeName,
+    split_tags,
+)
 
 _WORTHS = {
     Worth.USABLE: "usable",
@@ -201,13 +210,15 @@ def _both(
 
 
 def _replicas(wanted: WantedVolume, view: ClusterView) -> Iterator[ReplicaReport]:
-    for replica in view.replicas.get(wanted.name, ()):
+    for judged in data_in(view, wanted.name).judged:
+        replica = judged.replica
         yield ReplicaReport(
-            name=replica.name, node=replica.node or "", state=_state(replica, wanted, view)
+            name=replica.name, node=replica.node or "", state=_state(judged, wanted, view)
         )
 
 
-def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
+def _state(judged: JudgedReplica, wanted: WantedVolume, view: ClusterView) -> str:
+    replica = judged.replica
     if replica.deleting:
         return "being deleted"
     if replica.turned_away_from is not None:
@@ -215,6 +226,8 @@ def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
     if replica.node is None:
         only = replica.hard_node_affinity
         return f"not placed yet, for {only} alone" if only else "not placed yet"
+    if judged.awaits is not None and not replica.failed:
+        return f"not usable before {judged.awaits}"
     siblings = view.replicas.get(wanted.name, ())
     others = [each for each in siblings if each is not replica and each.healthy_once]
     # Whether a volume was ever written is seen from all its replicas.
@@ -227,4 +240,6 @@ def _state(replica: Replica, wanted: WantedVolume, view: ClusterView) -> str:
     if replica.node in found:
         state = _WORTHS[found[replica.node].worth]
         return "failed, can be used again" if replica.failed else state
-    return "failed" if replica.failed else "on a node or disk that is not ready"
+    if judged.usability is Usability.GONE:
+        return "on a node or disk that Longhorn does not know any more"
+    return "failed" if replica.failed else "on a node that is not ready"

@@ -11,6 +11,7 @@ from cli.explaining.notes import (
     answering_notes,
     ask_notes,
     claim_notes,
+    held_notes,
     hold_notes,
     pod_notes,
     spread_notes,
@@ -105,6 +106,7 @@ class Explainer:
         notes = [
             *answering_notes(pod, self._answering, [SCHEDULER_NAME, *schedulers]),
             *pod_notes(pod, schedulers),
+            *held_notes(pod, self.cluster, view),
             *ask_notes(pod, claims),
             *claim_notes(asked, view),
         ]

@@ -9,7 +9,7 @@ from app.kube import resources
 from app.kube.longhorn.resources import LONGHORN_RESOURCES, NODES, VOLUMES
 from app.kube.resource import AnyRecord, Kinds, Resource
 from app.kube.resources import CLAIMS, CLUSTER_RESOURCES, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from cli.kube import placement, planned, said, storage_capacity, workloads
+from cli.kube import attachments, placement, planned, said, storage_capacity, workloads
 from cli.kube.planned_pods import PlannedPod
 from cli.kube.pods import Pod
 from planner.records import Budget, KubernetesNode, Service
@@ -94,8 +94,29 @@ STORAGE_CAPACITIES = Resource(
     record_of=storage_capacity.capacity_record,
     has_namespaces=True,
 )
-ASKED: Kinds = {**IN_FILES, **_by_kind(SAID_VOLUMES, CSI_DRIVERS, STORAGE_CAPACITIES)}
-"""The same, with what volumes say of themselves, and Kubernetes is told of room for new ones."""
+ATTACHMENTS = Resource(
+    group="longhorn.io",
+    version="v1beta2",
+    plural="volumeattachments",
+    kind="VolumeAttachment",
+    structure=attachments.AttachmentObject,
+    record=attachments.Attachment,
+    record_of=attachments.attachment_record,
+)
+DRIVER_ATTACHMENTS = Resource(
+    group="storage.k8s.io",
+    plural="volumeattachments",
+    kind="VolumeAttachment",
+    structure=attachments.DriverAttachmentObject,
+    record=attachments.DriverAttachment,
+    record_of=attachments.driver_attachment_record,
+)
+ASKED: Kinds = {
+    **IN_FILES,
+    **_by_kind(SAID_VOLUMES, CSI_DRIVERS, STORAGE_CAPACITIES, ATTACHMENTS, DRIVER_ATTACHMENTS),
+}
+"""The same, with what volumes say of themselves, who wants them attached, and what Kubernetes is
+told of room for new ones."""
 
 PLANNED_PODS = structs.replace(PODS, structure=PlannedPod, record_of=planned.planned_pod_record)
 PLANNED_NODES = structs.replace(

@@ -37,6 +37,7 @@ class SaidVolumeSpec(objects.VolumeSpec, frozen=True, rename="camel"):
 
 
 class SaidVolumeStatus(objects.VolumeStatus, frozen=True, rename="camel"):
+    restore_required: bool | None = None
     conditions: Sequence[SaidCondition] | None = None
 
 
@@ -80,6 +81,8 @@ def said_volume_record(volume: SaidVolume) -> Volume:
             robustness=status.robustness or "",
             scheduled=_said(scheduled, status.conditions, "Scheduled"),
             offline_rebuilding=spec.offline_rebuilding or "",
+            restoring=bool(status.restore_required),
+            clone_state=(status.clone_status.state if status.clone_status else None) or "",
         ),
     )
 

@@ -19,8 +19,10 @@ from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import (
     ASKED,
+    ATTACHMENTS,
     BUDGETS,
     CSI_DRIVERS,
+    DRIVER_ATTACHMENTS,
     KUBERNETES_NODES,
     PLANNED,
     PODS,
@@ -46,6 +48,7 @@ class Scope(msgspec.Struct, frozen=True):
 _NOT_TOLD = (
     "which nodes kube-scheduler leaves out for want of storage is told by Longhorn's setting"
 )
+_HOLDERS_UNKNOWN = "who holds a volume that a pod waits for is not known"
 EXPLAINING = Scope(
     ASKED,
     {
@@ -53,6 +56,8 @@ EXPLAINING = Scope(
         KUBERNETES_NODES.name: "the candidates are Longhorn's nodes",
         CSI_DRIVERS.name: _NOT_TOLD,
         STORAGE_CAPACITIES.name: _NOT_TOLD,
+        ATTACHMENTS.name: _HOLDERS_UNKNOWN,
+        DRIVER_ATTACHMENTS.name: _HOLDERS_UNKNOWN,
     },
 )
 PLANNING = Scope(
@@ -115,7 +120,14 @@ async def read_snapshot(
         for source in sources(settings)
         if source.resource not in (CONFIG_MAPS, OPTED_OUT_NODES)
     ]
-    for source in [*followed, *(Source(resource=each) for each in others.values())]:
+    more = [
+        Source(
+            resource=each,
+            namespace=settings.longhorn_namespace if each.group == ATTACHMENTS.group else "",
+        )
+        for each in others.values()
+    ]
+    for source in [*followed, *more]:
         try:
             if source.resource.is_optional and not await is_served(
                 connection, source, deadline_seconds=_PAGE_SECONDS

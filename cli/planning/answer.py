@@ -64,21 +64,24 @@ def _goodness(report: PlanReport) -> tuple[bool, int, int]:
 
 
 def works(report: PlanReport) -> bool:
-    """Whether every pod has a node at the end and can start there, and nothing is lost or refused.
-
-    A pod that waited before the plan, and still does, has no node either.
-    """
-    return not (report.pending or _is_stuck(report) or any(_counts(report)[kind] for kind in _BAD))
+    """Whether all is well at the end: `PlanReport.works`."""
+    is_bad = report.pending > report.waited or report.degraded or _is_stuck(report)
+    return not (is_bad or any(_counts(report)[kind] for kind in _BAD))
 
 
 def answer(report: PlanReport) -> str:
     """Say whether a plan works, and count what happens; what is bad first."""
     counts = _counts(report)
-    bad = [_number(report.pending, "pod pending", "pods pending")] if report.pending else []
+    pending, degraded = report.pending - report.waited, report.degraded
+    bad = [_number(pending, "pod pending", "pods pending")] if pending else []
+    bad += [_number(degraded, "volume degraded", "volumes degraded")] if degraded else []
     bad += [_number(counts[kind], *words) for kind, words in _BAD.items() if counts[kind]]
     good = [_number(counts[kind], *words) for kind, words in _GOOD.items() if counts[kind]]
     warnings = sum(len(step.warnings) for step in report.steps[1:])
-    last = [_number(warnings, "new warning", "new warnings")] if warnings else []
+    last = [_number(report.waited, "pod waits as before", "pods wait as before")]
+    last = (last if report.waited else []) + (
+        [_number(warnings, "new warning", "new warnings")] if warnings else []
+    )
     parts = [", ".join(part) for part in (bad, good, last) if part]
     if report.runs is not None:
         works_in = f"all of it works in {report.runs.works}"

@@ -1,6 +1,6 @@
 """A plan from its cluster to its report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 import msgspec
@@ -11,9 +11,12 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.planning.cluster import planned_cluster
 from longhorn import Moment
 from planner.errors import PlanError
+from planner.naming import natural
 from planner.outcome import PlanReport
+from planner.picture import Kind
 from planner.plan import Plan, Step
 from planner.policy import Policy
+from planner.steps.nodes import LoseNode
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,42 @@ def run_plan(
     Raises:
         InputError: A step names something that is not there, or asks for what cannot be.
     """
+    plan = _new_plan(planned, seed, asked)
+    is_loss = bool(planned.steps) and isinstance(planned.steps[0], LoseNode)
+    if not is_loss:  # what is lost now is not finished first
+        plan.begin()
+    for number, step in enumerate(planned.steps, start=1):
+        try:
+            plan.take(step)
+        except PlanError as error:
+            where = f"step {number} ({step.title}): " if len(planned.steps) > 1 else ""
+            raise InputError(f"{where}{error}") from error
+    if is_loss:
+        plan.notes += _spared_later(plan, _new_plan(planned, seed, asked), planned.steps[0])
+    return plan.report(origin=planned.origin, policy=planned.policy_name, seed=seed)
+
+
+def _spared_later(plan: Plan, other: Plan, loss: Step) -> Iterator[str]:
+    """Say which volumes would not be lost once Longhorn has done what it is about to do."""
+    lost = _lost(plan)
+    if not lost:
+        return
+    other.begin()
+    other.take(loss)
+    spared = sorted(lost - _lost(other), key=natural)
+    if spared:
+        yield (
+            f"{', '.join(spared)} would not be lost once Longhorn has finished what is under way, "
+            "such as an eviction"
+        )
+
+
+def _lost(plan: Plan) -> set[str]:
+    events = (event for step in plan.steps for event in step.events)
+    return {each.object for each in events if each.kind is Kind.VOLUME_LOST}
+
+
+def _new_plan(planned: Planned, seed: int, asked: Callable[[int], None]) -> Plan:
     cluster, notes = planned_cluster(planned.objects, planned.settings, planned.utc)
     plan = Plan(
         cluster,
@@ -56,11 +95,4 @@ def run_plan(
         asked=asked,
     )
     plan.notes += notes
-    plan.begin()
-    for number, step in enumerate(planned.steps, start=1):
-        try:
-            plan.take(step)
-        except PlanError as error:
-            where = f"step {number} ({step.title}): " if len(planned.steps) > 1 else ""
-            raise InputError(f"{where}{error}") from error
-    return plan.report(origin=planned.origin, policy=planned.policy_name, seed=seed)
+    return plan

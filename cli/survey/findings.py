@@ -5,20 +5,22 @@ from enum import Enum, StrEnum
 
 import msgspec
 
+from cli.data import data_in
 from cli.largest import largest
-from cli.survey.losses import endangered, with_data
+from cli.survey.losses import endangered
 from extender import ClusterView, Extender, UnresolvableClaimError
 from extender.demand import LONGHORN_PROVISIONERS, estimate_volume
 from extender.kubernetes import Claim, ClaimKey, StorageClass
 from extender.space import why_unusable
 from extender.verdicts import node_rejection
 from longhorn import (
+    DataState,
     DiskSpace,
     NodeName,
     Settings,
     Volume,
+    VolumeData,
     VolumeName,
-    has_data,
 )
 
 _NEAR_PERCENT = 90
@@ -40,7 +42,16 @@ class Rule(Enum):
 
     VOLUME_LOST = (
         Severity.ERROR,
-        "salvage the volume in Longhorn while its failed replicas are there, or restore a backup",
+        "put back what is gone, with its data, or restore the volumes from a backup",
+    )
+    VOLUME_FAULTED = (
+        Severity.ERROR,
+        "do not delete the replicas: `filter volume/NAME` says what Longhorn salvages, and what "
+        "keeps it from that",
+    )
+    VOLUME_UNREADABLE = (
+        Severity.ERROR,
+        "bring back what is named; until then no node gets a pod that uses the volume",
     )
     VOLUME_DEGRADED = (
         Severity.WARNING,
@@ -53,7 +64,8 @@ class Rule(Enum):
     )
     SINGLE_REPLICA = (
         Severity.WARNING,
-        "raise numberOfReplicas of the volumes, or be sure that the application keeps copies",
+        "raise numberOfReplicas of the volumes (a strict-local one has one replica for ever: set "
+        "its dataLocality to best-effort first), or be sure that the application keeps copies",
     )
     ONE_ZONE = (
         Severity.WARNING,
@@ -145,9 +157,19 @@ def survey(view: ClusterView, extender: Extender, claims: Mapping[VolumeName, st
     order = [*Severity]
     return Survey(
         findings=tuple(sorted(found, key=lambda each: order.index(each.severity))),
-        nodes_that_may_be_lost=tuple(sorted(view.spaces.keys() - lost_with.keys())),
+        nodes_that_may_be_lost=tuple(sorted(_without_loss(view, lost_with))),
         notes=tuple(_notes(view)),
     )
+
+
+def _without_loss(view: ClusterView, lost_with: Iterable[NodeName]) -> Iterator[NodeName]:
+    """Yield the nodes that may be lost; none if nothing is known of any replica."""
+    if not _lacks_replicas(view):
+        yield from view.spaces.keys() - {*lost_with}
+
+
+def _lacks_replicas(view: ClusterView) -> bool:
+    return not view.replicas and any(not each.sharded for each in view.volumes.values())
 
 
 def _notes(view: ClusterView) -> Iterator[str]:
@@ -155,6 +177,8 @@ def _notes(view: ClusterView) -> Iterator[str]:
         yield f"Longhorn's setting {view.settings.unreadable} cannot be read: nothing is placed"
     for (kind, name), why in sorted(view.unreadable.items()):
         yield f"{kind} {name} cannot be read, and is left out: {why}"
+    if _lacks_replicas(view):
+        yield "no Replica is known: which nodes may be lost is not known either"
     for volume in sorted(view.volumes.values(), key=lambda each: each.name):
         if volume.sharded and volume.name not in view.replicas:
             yield f"where the shards of volume {volume.name} are is not known"
@@ -170,31 +194,48 @@ def _of_nodes(
 
 
 def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator[Finding]:
-    zones = {name: space.node.zone for name, space in view.spaces.items()}
-    lost, degraded, single, one_zone = list[str](), list[str](), list[str](), list[str]()
+    found: dict[Rule, list[str]] = {rule: [] for rule in _OF_VOLUMES}
     for name, volume in sorted(view.volumes.items()):
-        replicas = view.replicas.get(name, ())
-        healthy, about = with_data(replicas), _named(name, claims)
-        if not has_data(replicas) or volume.deleting:
-            continue
-        if not healthy:
-            lost.append(about)
-            continue
-        if len(healthy) < volume.wanted_replicas:
-            degraded.append(f"{about} ({len(healthy)} of {volume.wanted_replicas})")
-        if volume.wanted_replicas == 1:
-            single.append(about)
-        used = {zones.get(each.node or NodeName("")) for each in healthy}
-        if len({*zones.values()} - {""}) > 1 and len(healthy) > 1 and len(used) == 1:
-            one_zone.append(about)
-    for rule, names, text in (
-        (Rule.VOLUME_LOST, lost, "without a healthy replica: their data cannot be read"),
-        (Rule.VOLUME_DEGRADED, degraded, "with fewer healthy replicas than wanted"),
-        (Rule.SINGLE_REPLICA, single, "with one replica: the loss of its disk loses the data"),
-        (Rule.ONE_ZONE, one_zone, "with all replicas in one zone"),
-    ):
+        data, about = data_in(view, name), _named(name, claims)
+        if not (data.is_new or volume.deleting):
+            for rule, more in _of_volume(volume, data, view):
+                found[rule].append(f"{about} ({more})" if more else about)
+    for rule, names in found.items():
         if names:
-            yield _found(rule, f"{_count(len(names), 'volume')} {text}", names)
+            yield _found(rule, f"{_count(len(names), 'volume')} {_OF_VOLUMES[rule]}", names)
+
+
+def _of_volume(volume: Volume, data: VolumeData, view: ClusterView) -> Iterator[tuple[Rule, str]]:
+    """Yield what is wrong with a volume that has data, each with more about it."""
+    broken = _UNREADABLE.get(data.state)
+    if broken is not None:
+        yield broken, f"before {' or '.join(map(str, data.awaited))}" if data.awaited else ""
+    if data.state is not DataState.READABLE:
+        return
+    healthy = data.usable
+    if len(healthy) < volume.wanted_replicas:
+        yield Rule.VOLUME_DEGRADED, f"{len(healthy)} of {volume.wanted_replicas}"
+    if volume.wanted_replicas == 1:
+        yield Rule.SINGLE_REPLICA, ""
+    zones = {name: space.node.zone for name, space in view.spaces.items()}
+    used = {zones.get(each.node or NodeName("")) for each in healthy}
+    if len({*zones.values()} - {""}) > 1 and len(healthy) > 1 and len(used) == 1:
+        yield Rule.ONE_ZONE, ""
+
+
+_UNREADABLE = {
+    DataState.LOST: Rule.VOLUME_LOST,
+    DataState.FAULTED: Rule.VOLUME_FAULTED,
+    DataState.AWAITED: Rule.VOLUME_UNREADABLE,
+}
+_OF_VOLUMES = {
+    Rule.VOLUME_LOST: "without any replica with data: what they held is lost here",
+    Rule.VOLUME_FAULTED: "of which all replicas with data have failed",
+    Rule.VOLUME_UNREADABLE: "whose data nothing can read now",
+    Rule.VOLUME_DEGRADED: "with fewer healthy replicas than wanted",
+    Rule.SINGLE_REPLICA: "with one replica: the loss of its disk loses the data",
+    Rule.ONE_ZONE: "with all replicas in one zone",
+}
 
 
 def _of_disks(view: ClusterView) -> Iterator[Finding]:

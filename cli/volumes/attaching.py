@@ -18,6 +18,9 @@ from longhorn import (
     needed_to_start,
 )
 
+_OF_DATA = ("data_lost", "replicas_cannot_start", "volume_faulted")
+"""The reasons of which `filter` of the volume itself says more."""
+
 
 class PodStanding(msgspec.Struct, frozen=True, kw_only=True):
     """How one pod stands that uses the volume; *code* is in `words.PODS`, or of a rejection."""
@@ -36,6 +39,8 @@ class PodStanding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def action(self) -> str:
         """What to do."""
+        if self.code in _OF_DATA:
+            return "See to its replicas, as above."
         remedy = PODS.get(self.code) or REJECTIONS[self.code]
         return remedy.action.replace("pod/NAME", f"pod/{self.pod}")
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from cli.data import data_in, trouble_with
 from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
 from cli.explaining.explainer import Explainer
 from cli.explaining.remedies import DISKS, REJECTIONS
 from cli.explaining.report import ReasonReport
+from cli.holders import holders_of
 from cli.kube.pods import Pod
 from cli.volumes.attaching import PodStanding, pods_of, standings
 from cli.volumes.finding import Target
 from cli.volumes.judging import Sought, named, place_of, seek
 from cli.volumes.replicas import replica_report
 from cli.volumes.report import (
+    HolderReport,
     PlaceReport,
     PodReport,
     State,
@@ -26,10 +29,13 @@ from extender import ClusterView
 from extender.demand import NOBODY
 from extender.kubernetes import Claim
 from longhorn import (
+    DataState,
     Moment,
     NodeName,
     Volume,
+    VolumeData,
     VolumeTold,
+    is_down,
 )
 
 
@@ -61,18 +67,26 @@ def _explain_volume(
 ) -> VolumeReport:
     view, utc = explainer.view, explainer.utc
     replicas = view.replicas.get(volume.name, ())
-    count = count_of(volume, replicas)
+    data = data_in(view, volume.name)
+    trouble = trouble_with(data, view)
+    count = count_of(volume, data)
     standing = [*standings(volume, claim.key, users, view)] if claim else []
     pod_node = next((pod.status.node for pod in users if pod.status.node), None)
     is_missing = bool(count.missing)
-    waiting = waiting_of(volume, replicas, view, utc, is_missing=is_missing, pod_node=pod_node)
+    waiting = None  # where its data cannot be read, more room is of no use
+    if trouble is None:
+        waiting = waiting_of(volume, replicas, view, utc, is_missing=is_missing, pod_node=pod_node)
     sought = _sought(waiting, volume, view, utc)
     disks = named(sought.next, view) if sought else {}
-    state = _state(volume, count)
+    state = _state(volume, count, data, view)
+    held = [*holders_of(volume, users, explainer.cluster, view)]
+    at_work = [each.text for each in held if not each.node]
+    answer = "; ".join([_answer(volume, state, count, standing, waiting), *at_work])
     return VolumeReport(
-        answer=_answer(volume, state, count, standing, waiting),
+        answer=answer if trouble is None else f"{answer}; {trouble.text}",
+        action="" if trouble is None else trouble.action,
         state=state,
-        done=_is_done(state, count, standing) and waiting is None,
+        done=_is_done(state, count, standing) and not (waiting or trouble or at_work),
         claim=claim.key if claim else "",
         volume=volume.name,
         size_bytes=volume.size_bytes,
@@ -81,12 +95,13 @@ def _explain_volume(
         placed_replicas=count.placed,
         complete_replicas=count.complete,
         attached_to=volume.attached_to or "",
-        replicas=[replica_report(each, replicas, view) for each in replicas],
+        replicas=[replica_report(each, data, view) for each in data.judged],
         waiting=_waiting(waiting),
         next=[f"{node}/{disk}" for node, names in disks.items() for disk in names],
         in_the_way=_in_the_way(volume, sought, explainer),
         nodes=[*_places(sought, nodes, view)] if sought else (),
-        pods=[_pod(each) for each in standing],
+        held=[HolderReport(node=h.node, text=h.text, action=h.action) for h in held],
+        pods=[_pod(each, is_held=bool(held)) for each in standing],
         scheduled=scheduled_report(volume, sought, is_due=waiting is not None and waiting.is_due),
     )
 
@@ -106,14 +121,18 @@ def _sought(
     return seek(volume, view, utc, only=waiting.only, waits=waiting.waits)
 
 
-def _state(volume: Volume, count: Count) -> State:
+def _state(volume: Volume, count: Count, data: VolumeData, view: ClusterView) -> State:
     told = volume.told or VolumeTold()
     if volume.deleting:
         return State.DELETING
-    if told.robustness == "faulted":
+    is_faulted = data.state in (DataState.FAULTED, DataState.LOST) and not volume.sharded
+    if told.robustness == "faulted" or is_faulted:
         return State.FAULTED
     if volume.attached_to is None:
         return State.DETACHED
+    at = view.spaces.get(volume.attached_to)
+    if at is not None and is_down(at.node):
+        return State.NODE_DOWN
     is_whole = not volume.degraded and count.complete >= count.wanted
     return State.HEALTHY if is_whole else State.DEGRADED
 
@@ -133,7 +152,9 @@ def _answer(
     if state is State.FAULTED:
         if not count.placed and waiting is not None and waiting.code == "due":
             return f"faulted: no disk was found for any of its {parts}; nothing is lost"
-        return f"faulted: none of its {parts} can be used"
+        return f"faulted: {has}"
+    if state is State.NODE_DOWN:
+        return f"attached to node {volume.attached_to}, which is down: {has}"
     if state is State.DETACHED:
         where = f"attaching to {volume.node}" if volume.node else "detached"
         found = [f"{where}: {has}{' placed' if count.complete else ''}"]
@@ -198,11 +219,12 @@ def _in_the_way(volume: Volume, sought: Sought | None, explainer: Explainer) -> 
     )
 
 
-def _pod(standing: PodStanding) -> PodReport:
+def _pod(standing: PodStanding, *, is_held: bool) -> PodReport:
+    waits = is_held and not standing.is_served
     return PodReport(
         pod=standing.pod,
         node=standing.node,
         code=standing.code,
         text=standing.text,
-        action=standing.action,
+        action="See what holds it, as above." if waits else standing.action,
     )

@@ -24,6 +24,7 @@ def volume_lines(found: VolumeReport, form: Form) -> Iterator[str]:
     if found.volume:
         yield from page.text("  ", _is(found))
         yield from page.replicas()
+    yield from page.held()
     yield from page.waiting()
     yield from page.nodes()
     yield from page.pods()
@@ -57,6 +58,12 @@ class _Page:
             for each in self._found.replicas
         ]
         yield from table(rows) if rows else ()
+
+    def held(self) -> Iterator[str]:
+        """Write what holds the volume, and what ends that."""
+        for each in self._found.held:
+            yield from self.text("held: ", each.text, colour="yellow")
+            yield from self.action(each.action)
 
     def waiting(self) -> Iterator[str]:
         """Write what the next replica waits for, and where it would go."""

@@ -1,25 +1,32 @@
 """How each replica of a volume is."""
 
-from collections.abc import Sequence
 from datetime import UTC
 
 from cli.volumes.report import ReplicaReport, ReplicaState
 from extender import ClusterView
-from longhorn import NodeName, Replica, Shard, has_data, is_down, is_potentially_reusable
+from longhorn import (
+    DataState,
+    JudgedReplica,
+    NodeName,
+    Replica,
+    Shard,
+    VolumeData,
+    is_potentially_reusable,
+)
 
 
-def replica_report(
-    replica: Replica, replicas: Sequence[Replica], view: ClusterView
-) -> ReplicaReport:
-    """Say where a replica is, and how. All replicas of its volume tell if that has data."""
+def replica_report(judged: JudgedReplica, data: VolumeData, view: ClusterView) -> ReplicaReport:
+    """Say where a replica is, and how; *data* is that of its volume."""
+    replica = judged.replica
     node, disk = replica.named_place
     space = view.spaces.get(node or NodeName(""))
     names = [str(each.disk.name) for each in (space.disks if space else ()) if each.disk.id == disk]
-    state, text = _out_of_use(replica) or _in_use(replica, replicas, view)
+    state, text = _out_of_use(replica) or _in_use(replica, data, view)
     if node is not None and space is None:
         text += "; Longhorn knows no such node"
-    elif space is not None and is_down(space.node):
-        text += "; its node is down"
+    elif judged.awaits is not None:
+        verb = "salvaged" if replica.failed else "used"
+        text += f"; not {verb} before {judged.awaits}"
     elif space is not None and not space.node.ready.is_true:
         text += "; its node is not ready in Longhorn"
     elif space is not None and disk is not None and not names:
@@ -52,10 +59,8 @@ def _out_of_use(replica: Replica) -> tuple[ReplicaState, str] | None:
     return None
 
 
-def _in_use(
-    replica: Replica, replicas: Sequence[Replica], view: ClusterView
-) -> tuple[ReplicaState, str]:
-    is_new = not has_data(replicas)
+def _in_use(replica: Replica, data: VolumeData, view: ClusterView) -> tuple[ReplicaState, str]:
+    is_new = data.is_new
     if isinstance(replica, Shard) and not is_new:
         if replica.healthy_once:
             return ReplicaState.NORMAL, "with all its data"
@@ -63,6 +68,8 @@ def _in_use(
     if not (replica.healthy_once or is_new):
         if replica.started:
             return ReplicaState.REBUILDING, "being rebuilt"
+        if data.state is not DataState.READABLE:
+            return ReplicaState.REBUILDING, "has no data"
         limit = view.settings.rebuild_limit
         return ReplicaState.REBUILDING, f"to be rebuilt, by {limit} at a time on a node"
     if replica.evicting:

@@ -21,6 +21,8 @@ class State(StrEnum):
     """Attached, and fewer are."""
     FAULTED = "faulted"
     """No replica can be used."""
+    NODE_DOWN = "node_down"
+    """Attached to a node that is down, so that nothing is known of its engine."""
     DETACHED = "detached"
     """Not attached, or on the way."""
     DELETING = "deleting"
@@ -106,6 +108,15 @@ class PodReport(msgspec.Struct):
     action: str
 
 
+class HolderReport(msgspec.Struct):
+    """What holds the volume somewhere, or keeps pods from it."""
+
+    node: str
+    """Where; empty if that is nowhere."""
+    text: str
+    action: str
+
+
 class VolumeReport(msgspec.Struct, kw_only=True):
     """What `filter -o json` prints of a claim or a volume."""
 
@@ -134,10 +145,12 @@ class VolumeReport(msgspec.Struct, kw_only=True):
     """NODE/DISK where Longhorn places the next replica; it takes one of them."""
     in_the_way: str = ""
     """What else may take that room first; empty if nothing is known to."""
+    held: Sequence[HolderReport] = ()
+    """What holds it, beside pods that use it where it is."""
     nodes: Sequence[PlaceReport] = ()
     """Each node of Longhorn, for the next replica."""
     pods: Sequence[PodReport] = ()
     scheduled: ScheduledReport | None = None
     """The volume's condition; null if it has none."""
     action: str = ""
-    """What to do about a claim without a volume."""
+    """What to do about a claim without a volume, or a volume whose data cannot be read."""

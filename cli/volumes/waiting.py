@@ -16,7 +16,9 @@ from longhorn import (
     Moment,
     NodeName,
     Replica,
+    Usability,
     Volume,
+    VolumeData,
     has_data,
     is_paused,
     is_placed,
@@ -63,18 +65,17 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.wanted - self.placed)
 
 
-def count_of(volume: Volume, replicas: Sequence[Replica]) -> Count:
+def count_of(volume: Volume, data: VolumeData) -> Count:
     """Count the replicas of a volume."""
     wanted = 1 if volume.copying else volume.wanted_replicas
     if not volume.sharded:
         wanted = min(wanted, MOST_REPLICAS)
-    is_new = not has_data(replicas)
-    complete = [each for each in replicas if is_serving(each) and (is_new or each.healthy_once)]
+    there = (each.replica for each in data.judged if each.usability is not Usability.GONE)
     return Count(
         wanted=wanted,
-        placed=sum(is_placed(each) and is_usable(each) for each in replicas),
-        complete=len(complete),
-        leaving=sum(each.evicting for each in complete),
+        placed=sum(is_placed(each) and is_usable(each) for each in there),
+        complete=len(data.usable),
+        leaving=sum(each.evicting for each in data.usable),
     )
 
 
@@ -178,7 +179,12 @@ def _while_detached(
             text=f"locality {volume.locality}: placed when a pod attaches it",
             only=pod_node if volume.locality is Locality.STRICT_LOCAL else None,
         )
-    if any(each.evicting and is_serving(each) for each in replicas):
+    leaving = [each for each in replicas if each.evicting and is_serving(each)]
+    if leaving and volume.locality is Locality.STRICT_LOCAL:
+        node = leaving[0].node
+        text = f"one is to be moved away from {node}, and a strict-local volume's goes nowhere else"
+        return Waiting(code="strict_local_stays", text=text, only=node)
+    if leaving:
         return Waiting(code="evicting", text="one is to be moved away")
     if rebuilds_offline(volume, view.setting_values.get(OFFLINE_REBUILDING, "")):
         return Waiting(code="offline", text="Longhorn attaches it to rebuild (offline)")

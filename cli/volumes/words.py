@@ -79,6 +79,13 @@ WAITS: Mapping[str, Remedy] = {
         "A replica is to be moved away: eviction of its node or disk is requested. Longhorn "
         "attaches a detached volume by itself for that, and makes the new replica first.",
     ),
+    "strict_local_stays": Remedy(
+        "",
+        "End the eviction; or set the volume's `dataLocality` to `best-effort`: then its replica "
+        "is moved, and the PersistentVolume, which is limited to the node, must be made anew.",
+        "Eviction of the replica's node or disk is requested. Longhorn places a strict-local "
+        "replica on the volume's own node only, so it waits for ever.",
+    ),
     "shards_unknown": Remedy(
         "",
         "If it stays: add `shards.longhorn.io` to the files.",

@@ -13,8 +13,11 @@ from longhorn import (
     Need,
     NodeName,
     Replica,
+    Usability,
     VolumeName,
+    has_data,
     is_potentially_reusable,
+    judge_replica,
     may_be_rebuilt,
     takes_back,
 )
@@ -70,19 +73,18 @@ def existing_by_node(
         view: The cluster.
         shared: Of a linked clone, the replicas of the volume that it shares data with.
     """
-    is_new_volume = not any(replica.healthy_once for replica in replicas)
+    is_new = not has_data(replicas)
     existing: dict[NodeName, ExistingReplica] = {}
     for replica in replicas:
         disk = _disk_of(replica, view)
-        if replica.node is None or disk is None or replica.deleting or not replica.active:
+        if replica.node is None or disk is None:
             continue
-        if replica.failed:
-            is_reusable = _is_reusable(replica, disk, need, view) and may_be_rebuilt(
-                replica, shared
-            )
-            worth = Worth.ROOM if is_reusable else None
-        else:
-            worth = _worth_of(replica, is_new_volume=is_new_volume)
+        usability, _ = judge_replica(replica, need.engine, view.spaces[replica.node], is_new=is_new)
+        worth = _worth_of(replica, usability)
+        if replica.failed and not (
+            _is_reusable(replica, disk, need, view) and may_be_rebuilt(replica, shared)
+        ):
+            continue
         if worth and (replica.node not in existing or existing[replica.node].worth < worth):
             existing[replica.node] = ExistingReplica(worth=worth, disk=disk.disk.name)
     return existing
@@ -97,15 +99,20 @@ def _disk_of(replica: Replica, view: ClusterView) -> DiskSpace | None:
     return next((each for each in placed if each.disk.ready.is_true), None)
 
 
-def _worth_of(replica: Replica, *, is_new_volume: bool) -> Worth:
-    """Judge a replica that has not failed by what Longhorn keeps in it.
+def _worth_of(replica: Replica, usability: Usability) -> Worth | None:
+    """Judge a replica on a disk that is ready.
 
-    healthyAt is set once a replica holds all data, and cleared before it is rebuilt. So without
-    it a replica is being rebuilt, unless its volume was never written: then all are empty alike.
+    What else it awaits, the pod that would run beside it awaits as well (`attaching`). In a new
+    volume all are empty alike, but for one that is being started.
     """
-    if not replica.healthy_once and (replica.started or not is_new_volume):
-        return Worth.ROOM
-    return Worth.EVICTING if replica.evicting else Worth.USABLE
+    match usability:
+        case Usability.NEVER_HEALTHY | Usability.SALVAGEABLE:
+            return Worth.ROOM
+        case Usability.USABLE | Usability.AWAITED if replica.started and not replica.healthy_once:
+            return Worth.ROOM
+        case Usability.USABLE | Usability.AWAITED:
+            return Worth.EVICTING if replica.evicting else Worth.USABLE
+    return None
 
 
 def _is_reusable(replica: Replica, disk: DiskSpace, need: Need, view: ClusterView) -> bool:

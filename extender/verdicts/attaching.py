@@ -3,29 +3,35 @@
 from collections.abc import Iterable, Sequence
 from itertools import filterfalse
 
-from extender.demand.requests import PodRequest, WantedVolume
+from extender.demand.requests import PodRequest
 from extender.verdicts.rejections import (
+    DataLost,
     DriverMissing,
     EngineImageMissing,
     EngineSwitchedOff,
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
+    ReplicasCannotStart,
     UnknownNode,
+    VolumeFaulted,
 )
-from extender.verdicts.shortages import ReplicasCannotStart
 from extender.view import ClusterView, Running, running_on
 from longhorn import (
     Attachment,
     AttachRefusal,
+    Awaited,
+    DataState,
+    Missing,
     NodeName,
+    Usability,
     Volume,
+    VolumeData,
     attach_refusal,
     attachment_of,
-    has_data,
+    data_of,
     is_down,
-    is_serving,
-    starts_replicas,
+    is_readable,
 )
 
 _WHY = {
@@ -35,7 +41,7 @@ _WHY = {
     AttachRefusal.NO_MANAGER: InstanceManagerMissing(),
     AttachRefusal.V2_OFF: EngineSwitchedOff(),
 }
-_UNKNOWN, _STRANDED = UnknownNode(), ReplicasCannotStart()
+_UNKNOWN = UnknownNode()
 
 
 def unattachable(
@@ -64,9 +70,8 @@ def unattachable(
             rejected |= dict.fromkeys(filter(there.__contains__, candidates), why)
     if rejected:
         _spare_attached(rejected, wanted, view)
-    if _is_any_stranded(request, view):
-        return {**dict.fromkeys(candidates, _STRANDED), **rejected}
-    return rejected
+    why_none = why_not_read(request, view)
+    return rejected if why_none is None else {**dict.fromkeys(candidates, why_none), **rejected}
 
 
 def _spare_attached(
@@ -84,42 +89,50 @@ def _spare_attached(
             rejected[name] = why
 
 
-def _is_any_stranded(request: PodRequest, view: ClusterView) -> bool:
-    """Whether a volume that is detached has replicas, and none of them can be started.
+def why_not_read(request: PodRequest, view: ClusterView) -> Rejection | None:
+    """Say why no node gets the pod: one of its volumes cannot be read, wherever it is attached.
 
-    Longhorn marks those that it cannot start as failed when the volume is to be attached, wherever
-    that is; where the instance manager is not known at all, it waits. Where all instance managers
-    run nobody looks at replicas.
-
-    Source: longhorn-manager controller/volume_controller.go openVolumeDependentResources and
-    canInstanceManagerLaunchReplica, manager/volume.go Attach for the engine image.
+    Longhorn marks the replicas that it cannot start as failed when the volume is to be attached,
+    and attaches no volume of which all have failed. Where a volume is attached already, and the
+    node is up, its engine knows better. What is not known rejects nobody.
     """
-    wanted = [
-        each
-        for each in (*request.volumes, *request.remote)
-        if not (each.volume.attached_to or each.volume.is_estimate or each.volume.sharded)
-    ]
-    needed = {each.need.engine for each in wanted}
-    if all(
-        starts_replicas(engines, each)
-        for engines, _ in view.by_running.keys()  # noqa: SIM118 (of an index)
-        for each in needed
-    ):
-        return False
-    return any(_is_stranded(each, view) for each in wanted)
+    for wanted in (*request.volumes, *request.remote):
+        volume, replicas = wanted.volume, view.replicas.get(wanted.name, ())
+        at = None if volume.attached_to is None else view.spaces.get(volume.attached_to)
+        is_attached = at is not None and not is_down(at.node)
+        is_unknown = volume.sharded or volume.standby or wanted.name in view.unreadable_replicas
+        if is_attached or is_unknown or not replicas:
+            continue
+        nodes, unreadable = view.spaces, view.unreadable_nodes
+        is_open = all(
+            engines.has_manager(is_v2=volume.is_v2)
+            for engines, _ in view.by_running.keys()  # noqa: SIM118 (of an index)
+        )
+        if is_open and is_readable(volume, replicas, nodes, unreadable=unreadable):
+            continue
+        why = _why_not_read(data_of(volume, replicas, nodes, unreadable=unreadable))
+        if why is not None:
+            return why
+    return None
 
 
-def _is_stranded(wanted: WantedVolume, view: ClusterView) -> bool:
-    engine = wanted.need.engine
-    replicas = [each for each in view.replicas.get(wanted.name, ()) if is_serving(each)]
-    if has_data(replicas):
-        replicas = [each for each in replicas if each.healthy_once]
-    nodes = {each.node for each in replicas if each.node is not None}
-    if not nodes.isdisjoint(view.unreadable_nodes):
-        return False
-    spaces = [view.spaces[name] for name in nodes if name in view.spaces]
-    up = [space.engines for space in spaces if not is_down(space.node)]
-    return bool(up) and not any(starts_replicas(engines, engine) for engines in up)
+def _why_not_read(data: VolumeData) -> Rejection | None:
+    failed = data.those(Usability.SALVAGEABLE)
+    match data.state:
+        case DataState.LOST if not data.those(Usability.DELETING, Usability.INACTIVE):
+            return DataLost()
+        case DataState.FAULTED if data.is_faulted:
+            return VolumeFaulted()
+        case DataState.FAULTED if any(each.awaits is None for each in failed):
+            pass  # Longhorn salvages one once it has tried to attach the volume
+        case DataState.FAULTED | DataState.AWAITED:
+            return ReplicasCannotStart(awaited=tuple(map(str, data.awaited)))
+        case DataState.NEW if data.awaited and not data.usable:
+            return ReplicasCannotStart(awaited=tuple(map(str, data.awaited)))
+    if data.closed_by is not None:
+        missing = Awaited(data.closed_by, Missing.MANAGER)
+        return ReplicasCannotStart(awaited=(str(missing),))
+    return None
 
 
 def _why(running: Running, asked: Iterable[Attachment]) -> Rejection | None:

@@ -173,6 +173,31 @@ class StrictLocalUnusable(Rejection, frozen=True):
     text = "the replica of a strict-local volume on this node cannot be used"
 
 
+class ReplicasCannotStart(Rejection, frozen=True, kw_only=True):
+    reason = "replicas_cannot_start"
+    ended_by = ClusterChange.ANYWHERE
+    awaited: tuple[str, ...]
+    """What must come back; one of these may be enough."""
+
+    def __str__(self) -> str:
+        return (
+            f"a volume's replicas cannot be started before {' or '.join(self.awaited)}; Longhorn "
+            "would mark them failed"
+        )
+
+
+class VolumeFaulted(Rejection, frozen=True):
+    reason = "volume_faulted"
+    ended_by = ClusterChange.ANYWHERE
+    text = "all replicas of a volume have failed: Longhorn attaches it once one is salvaged"
+
+
+class DataLost(Rejection, frozen=True):
+    reason = "data_lost"
+    ended_by = ClusterChange.ANYWHERE
+    text = "no replica with the data of a volume is left where Longhorn knows a node and disk"
+
+
 class PodUnscheduled(Rejection, frozen=True):
     reason = "pod_unscheduled"
     ended_by = ClusterChange.HOLDS

@@ -121,12 +121,6 @@ class TooFewShards(Rejection, frozen=True, kw_only=True):
         )
 
 
-class ReplicasCannotStart(Rejection, frozen=True):
-    reason = "replicas_cannot_start"
-    ended_by = ClusterChange.ANYWHERE
-    text = "a volume's replicas cannot be started where they are; Longhorn would mark them failed"
-
-
 class PendingReplicas(Rejection, frozen=True):
     reason = "pending_replicas"
     ended_by = ClusterChange.DISKS | ClusterChange.ROOM | ClusterChange.ANYWHERE

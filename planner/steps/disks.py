@@ -105,4 +105,4 @@ def _replicas_on(plan: Plan, node: Node, disk: Disk) -> list[Replica]:
 def _is_expendable(plan: Plan, replica: Replica) -> bool:
     """Whether nothing is lost with a replica: it failed, and its volume lives on elsewhere."""
     volume = plan.cluster.get(Volume, replica.volume)
-    return volume is None or (replica.failed and not plan.volumes.replicas.is_lost(volume))
+    return volume is None or (replica.failed and not plan.volumes.replicas.is_broken(volume))

@@ -16,7 +16,6 @@ from longhorn import (
     NodeName,
     Replica,
     VolumeName,
-    is_serving,
 )
 from planner.cluster import Cluster, Record
 from planner.errors import PlanError
@@ -219,8 +218,8 @@ def _lose_volumes(
 
 def _nodes_with_data(replicas: Iterable[Replica]) -> list[NodeName]:
     """Return the nodes of those replicas of a volume that have its data, as far as any has."""
-    serving = [each for each in replicas if is_serving(each)]
-    with_data = [each for each in serving if each.healthy_once] or serving
+    replicas = [*replicas]
+    with_data = [each for each in replicas if each.healthy_once] or replicas
     return sorted({each.node for each in with_data if each.node is not None}, key=natural)
 
 

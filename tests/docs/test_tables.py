@@ -39,6 +39,7 @@ SAMPLES: dict[str, dict[str, list[Any]]] = {
     "node_tags": {"selector": [("TAGS",), ()]},
     "disk_tags": {"selector": [("TAGS",), ()]},
     "room_held": {"by_open": [True]},
+    "replicas_cannot_start": {"awaited": [("WHAT",)]},
     "no_room_anywhere": {
         "size_bytes": [2**30] * 3,
         "by_open": [False] * 3,

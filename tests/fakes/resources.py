@@ -84,6 +84,7 @@ RESOURCES = (
     Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
     Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
     Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
+    Resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", namespaced=False),
     Resource(
         "coordination.k8s.io",
         "v1",
@@ -106,6 +107,7 @@ RESOURCES = (
     _longhorn("engineimages", "EngineImage"),
     _longhorn("instancemanagers", "InstanceManager"),
     _longhorn("shards", "Shard"),
+    _longhorn("volumeattachments", "VolumeAttachment"),
     _longhorn("instancemanagerupgrades", "InstanceManagerUpgrade"),
 )
 DISK_SCHEDULES = structs.replace(

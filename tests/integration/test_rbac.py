@@ -115,7 +115,7 @@ def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
     assert everywhere == {
         *("persistentvolumeclaims", "pods"),
         *("persistentvolumes", "storageclasses", "csinodes", "nodes"),
-        *("csidrivers", "csistoragecapacities"),
+        *("csidrivers", "csistoragecapacities", "volumeattachments"),
         # Of these, only what injects.
         *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
         "mutatingwebhookconfigurations",

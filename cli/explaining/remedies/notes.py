@@ -10,6 +10,11 @@ NOTES: Mapping[str, Remedy] = {
         "If it does not start, see its events: `kubectl describe pod`.",
         "The pod has its node already; this is what a pod like it would get now.",
     ),
+    "volume_held": Remedy(
+        "",
+        "Do what the text says.",
+        "The pod has its node, and does not run: something else holds its volume, or works on it.",
+    ),
     "pod_finished": Remedy(
         "", "Delete it, or create it again.", "The pod has ended, and needs no node any more."
     ),

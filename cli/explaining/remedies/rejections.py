@@ -90,9 +90,21 @@ REJECTIONS: Mapping[str, Remedy] = {
     ),
     "replicas_cannot_start": Remedy(
         "rejected, since the replicas of a volume cannot be started where they are",
-        "Mostly nothing: the pod is woken when one of them can be started. If it stays, uncordon a "
-        "node with a replica, and see its instance-manager pod.",
+        "Bring back what the text names: the pod is woken then. A cordoned node gets no new "
+        "instance manager: uncordon it.",
         "All nodes get this reason.",
+    ),
+    "volume_faulted": Remedy(
+        "rejected, since all replicas of a volume have failed",
+        "Ask `filter pvc/NAME`, which says what Longhorn salvages, and what keeps it from that. Do "
+        "not delete the replicas: they hold the data.",
+        "All nodes get this reason.",
+    ),
+    "data_lost": Remedy(
+        "rejected, since the data of a volume are gone",
+        "Put the node or disk back as it was, with its data, or restore the volume from a backup.",
+        "The Replicas name a node or disk that Longhorn does not know any more. All nodes get this "
+        "reason.",
     ),
     "engine_switched_off": Remedy(
         "where data engine v2 is switched off",

@@ -3,9 +3,9 @@
 from msgspec import structs
 
 from app.kube.longhorn.resources import INSTANCE_MANAGERS, REPLICAS, SETTINGS, SHARDS, VOLUMES
-from app.kube.resource import Kinds, Resource
+from app.kube.resource import Kinds
 from cli.kube.draining import objects, records
-from cli.kube.resources import BUDGETS, KUBERNETES_NODES, PODS
+from cli.kube.resources import ATTACHMENTS, BUDGETS, KUBERNETES_NODES, PODS
 
 HOSTS = structs.replace(
     KUBERNETES_NODES,
@@ -30,15 +30,6 @@ USES = structs.replace(
 )
 COPIES = structs.replace(
     REPLICAS, structure=objects.CopyObject, record=records.Copy, record_of=objects.copy_record
-)
-ATTACHMENTS = Resource(
-    group="longhorn.io",
-    version="v1beta2",
-    plural="volumeattachments",
-    kind="VolumeAttachment",
-    structure=objects.AttachmentObject,
-    record=records.Attachment,
-    record_of=objects.attachment_record,
 )
 GUESTS = structs.replace(
     PODS, structure=objects.GuestObject, record=records.Guest, record_of=objects.guest_record

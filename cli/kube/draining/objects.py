@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from app.kube.objects import Condition, Integer, KubeStruct, Metadata, Text
-from cli.kube.draining.records import Attachment, Copy, Guard, Guest, Host, Manager, Ticket, Use
+from cli.kube.draining.records import Copy, Guard, Guest, Host, Manager, Use
 from cli.kube.planned import BudgetSpec
 from cli.kube.planned_pods import EmptyDir, Owner, owner_of
 from cli.kube.planned_rules import selector_of
@@ -92,6 +92,7 @@ class UseSpec(KubeStruct, frozen=True):
     access_mode: Text = None
     migratable: bool | None = None
     data_layout: Layout | None = None
+    data_locality: Text = None
 
 
 class KubernetesStatus(KubeStruct, frozen=True):
@@ -108,21 +109,6 @@ class UseObject(KubeStruct, frozen=True):
     metadata: Metadata
     spec: UseSpec | None = None
     status: UseStatus | None = None
-
-
-class TicketObject(KubeStruct, frozen=True):
-    type: Text = None
-    node_id: Text = msgspec.field(default=None, name="nodeID")
-
-
-class AttachmentSpec(KubeStruct, frozen=True):
-    volume: Text = None
-    attachment_tickets: dict[str, TicketObject | None] | None = None
-
-
-class AttachmentObject(KubeStruct, frozen=True):
-    metadata: Metadata
-    spec: AttachmentSpec | None = None
 
 
 class GuardSpec(BudgetSpec, frozen=True, rename="camel"):
@@ -236,17 +222,7 @@ def use_record(volume: UseObject) -> Use:
         shared=spec.access_mode == "rwx" and not spec.migratable,
         shards=spare + max(1, layout.data_chunks or 0) if is_sharded else 0,
         spare_shards=spare,
-    )
-
-
-def attachment_record(attachment: AttachmentObject) -> Attachment:
-    """Translate a VolumeAttachment."""
-    spec = attachment.spec or AttachmentSpec()
-    tickets = [each or TicketObject() for each in (spec.attachment_tickets or {}).values()]
-    return Attachment(
-        name=attachment.metadata.name,
-        volume=VolumeName(spec.volume or attachment.metadata.name),
-        tickets=tuple(Ticket(each.type or "", NodeName(each.node_id or "")) for each in tickets),
+        is_strict=spec.data_locality == "strict-local",
     )
 
 

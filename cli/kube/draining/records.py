@@ -83,21 +83,8 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
     """How many an erasure-coded volume has; 0 if it has replicas."""
     spare_shards: int
     """How many of them may be lost."""
-
-
-class Ticket(msgspec.Struct, frozen=True):
-    """A wish to have a volume attached."""
-
-    type: str
-    node: NodeName
-
-
-class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A VolumeAttachment of Longhorn's."""
-
-    name: str
-    volume: VolumeName
-    tickets: tuple[Ticket, ...]
+    is_strict: bool = False
+    """Strict-local: its replica goes to no other node."""
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,4 +154,4 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended or self.phase == "Pending" or self.deleting
 
 
-Record = Attachment | Copy | Guard | Guest | Host | Manager | Use
+Record = Copy | Guard | Guest | Host | Manager | Use

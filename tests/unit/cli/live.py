@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.fakes import FakeApiServer, Object, Resource, custom_resource
+from tests.fakes import FakeApiServer, Object, Resource
 from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
 KINDS = (
     *RESOURCES,
     *PLAN_RESOURCES,
     Resource("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", namespaced=False),
-    custom_resource("longhorn.io", "v1beta2", "volumeattachments", "VolumeAttachment"),
 )
 LONGHORN = "longhorn-system"
 CLUSTER_WIDE = {each.kind_key for each in KINDS if not each.namespaced}

@@ -114,6 +114,22 @@ def test_the_policy_decides_about_the_only_replica(value: str | None, expected: 
     assert [code for code, _ in found] == ([expected] if expected else [])
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "block-for-eviction",
+        "block-for-eviction-if-contains-last-replica",
+        "block-if-contains-last-replica",
+    ],
+)
+def test_a_strict_local_replica_goes_nowhere(value: str) -> None:
+    there = [*node(), volume(dataLocality="strict-local"), replica()]
+
+    found = in_the_way(*policy(value, *there))
+
+    assert found == [("strict_local_replica", "Replica vol-r-node-1")]
+
+
 def test_block_for_eviction_wants_every_replica_gone() -> None:
     assert in_the_way(*policy("block-for-eviction", *TWO)) == [
         ("replica_to_move", "Replica vol-r-node-1")

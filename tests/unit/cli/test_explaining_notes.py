@@ -124,7 +124,7 @@ def test_claims_tell_the_state_of_each_replica() -> None:
 
     assert {each.name: each.state for each in claim.replicas} == {
         "vol-r-1": "usable",
-        "vol-r-2": "on a node or disk that is not ready",
+        "vol-r-2": "on a node that is not ready",
         "vol-r-3": "failed",
         "vol-r-4": "not placed yet",
         "vol-r-5": "being moved away",

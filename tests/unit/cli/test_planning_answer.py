@@ -48,6 +48,18 @@ STUCK = PlanWarning(code="pod_stuck", object="Pod p", text="cannot start")
             "all of it works: 1 pod moved; 1 new warning",
         ),
         (report(warnings=(STUCK,)), "not all of it works: 1 new warning"),
+        (
+            structs.replace(report(event(Kind.MOVED)), degraded=3),
+            "not all of it works: 3 volumes degraded; 1 pod moved",
+        ),
+        (
+            structs.replace(report(event(Kind.PENDING), pending=1), waited=1),
+            "all of it works: 1 pod waits as before",
+        ),
+        (
+            structs.replace(report(event(Kind.PENDING), pending=3), waited=1),
+            "not all of it works: 2 pods pending; 1 pod waits as before",
+        ),
         (report(warnings=(STUCK, DEGRADED), before=True), "all of it works: nothing moves"),
     ],
 )

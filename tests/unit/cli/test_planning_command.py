@@ -118,8 +118,8 @@ def test_a_pod_that_a_later_step_places_is_not_pending(run: Run, tmp_path: Path)
 
     status, out, _ = run("run", str(scenario))
 
-    assert status == 0
-    assert out.startswith("all of it works: 5 pods placed")
+    assert status == 1
+    assert out.startswith("not all of it works: 1 volume degraded; 5 pods placed")
     assert "  pending  default/wiki-4: 0 of 6 nodes\n" in out
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
-from cli.survey.losses import endangered, with_data
+from cli.survey.losses import endangered
 from tests.builders import node, replica, view_of, volume
 
 NODES = [f"node-{n}" for n in range(4)]
@@ -19,8 +19,21 @@ def kept(name: str, nodes: list[str], *, chunks: int = 0) -> list[AnyRecord]:
 def test_only_replicas_with_all_data_count() -> None:
     failed = replica("vol-r-8", on="node-2", failed=True)
     new = replica("vol-r-9", on="node-3", healthy_once=False)
+    records = [*map(node, NODES), *kept("vol", ["node-0"]), failed, new]
 
-    assert endangered(view_of(*kept("vol", ["node-0"]), failed, new)) == {"node-0": ["vol"]}
+    assert endangered(view_of(*records)) == {"node-0": ["vol"]}
+
+
+def test_a_replica_on_a_node_that_is_gone_does_not_count() -> None:
+    assert endangered(view_of(node("node-0"), *kept("vol", ["node-0", "node-1"]))) == {
+        "node-0": ["vol"]
+    }
+
+
+def test_the_last_failed_replicas_are_data_to_lose() -> None:
+    failed = replica(on="node-0", failed=True)
+
+    assert endangered(view_of(node("node-0"), volume(), failed)) == {"node-0": ["vol"]}
 
 
 def test_a_volume_that_is_being_deleted_has_nothing_to_lose() -> None:
@@ -30,12 +43,13 @@ def test_a_volume_that_is_being_deleted_has_nothing_to_lose() -> None:
 
 
 def test_replicas_whose_volume_is_not_known_have_data_to_lose() -> None:
-    assert endangered(view_of(replica(on="node-0"))) == {"node-0": ["vol"]}
+    assert endangered(view_of(node("node-0"), replica(on="node-0"))) == {"node-0": ["vol"]}
 
 
 def test_an_erasure_coded_volume_needs_its_data_chunks() -> None:
-    assert endangered(view_of(*kept("vol", NODES[:3], chunks=2))) == {}
-    assert {*endangered(view_of(*kept("vol", NODES[:3], chunks=3)))} == {*NODES[:3]}
+    nodes = [*map(node, NODES)]
+    assert endangered(view_of(*nodes, *kept("vol", NODES[:3], chunks=2))) == {}
+    assert {*endangered(view_of(*nodes, *kept("vol", NODES[:3], chunks=3)))} == {*NODES[:3]}
 
 
 @given(st.lists(st.lists(st.sampled_from(NODES), min_size=1, max_size=4), max_size=5))
@@ -50,7 +64,7 @@ def test_it_is_what_trying_all_nodes_finds(volumes: list[list[str]]) -> None:
             lost := [
                 name
                 for name, replicas in sorted(view.replicas.items())
-                if all(each.node == gone for each in with_data(replicas))
+                if all(each.node == gone for each in replicas)
             ]
         )
     }

@@ -40,7 +40,7 @@ ANSWERS = [
     ("rich", "ledger", ["node-a1"]),
     ("rich", "files", [each for each in ALL_OF_RICH if each not in NEVER_ATTACHING]),
     ("rich", "report", [each for each in ALL_OF_RICH if each not in NEVER_ATTACHING]),
-    ("rich", "lost-0", ["node-a1", "node-a2", "node-b1"]),
+    ("rich", "lost-0", []),
     ("rich", "first-0", ["node-a2", "node-b1"]),
     ("rich", "neighbour-0", ["node-a1", "node-a2"]),
     ("rich", "guest-1", ["node-a2", "node-b1"]),

@@ -12,8 +12,8 @@ from longhorn import (
     NodeName,
     attach_refusal,
     attachment_of,
+    engines_of,
     images_on,
-    runs,
     starts_replicas,
 )
 from longhorn.needs import Engine, need_of
@@ -113,7 +113,7 @@ def test_new_replicas_need_the_image_of_the_others() -> None:
 def test_whether_an_instance_manager_takes_engines(
     manager: InstanceManager, image: str, *, is_v2: bool, expected: bool
 ) -> None:
-    assert runs([manager], image, is_v2=is_v2) is expected
+    assert engines_of([manager], image).runs(is_v2=is_v2) is expected
 
 
 def test_images_are_ready_where_their_map_says_so() -> None:

@@ -513,6 +513,7 @@ def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
                 ("configmaps", "get"),
                 ("csidrivers", "list"),
                 ("csistoragecapacities", "list"),
+                ("volumeattachments", "list"),
                 ("mutatingadmissionpolicies", "get"),
                 ("mutatingadmissionpolicybindings", "get"),
                 ("mutatingwebhookconfigurations", "get"),

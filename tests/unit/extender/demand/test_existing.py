@@ -8,13 +8,11 @@ from extender.verdicts.shortages import InsufficientStorage
 from longhorn import Disk, DiskName, Node, NodeName, Replica, need_of
 from tests.builders import (
     GIB,
-    accepted,
     ask,
     bound,
     disk,
     node,
     pending,
-    rejection,
     replica,
     view_of,
     volume,
@@ -152,7 +150,7 @@ def test_no_data_are_left_when_the_volume_was_written_and_the_empty_replica_is_h
 
 
 @pytest.mark.parametrize(
-    "replica",
+    "own",
     [
         pytest.param(replica(failed=True, size_bytes=100 * GIB), id="failed-and-reusable"),
         pytest.param(
@@ -160,11 +158,12 @@ def test_no_data_are_left_when_the_volume_was_written_and_the_empty_replica_is_h
         ),
     ],
 )
-def test_replica_that_has_its_room_needs_no_more_of_it(replica: Replica) -> None:
-    full = node("node-1", disk(listed={replica.name: 100 * GIB}))
-    view = view_of(full, node("node-2"), *bound(volume(size_bytes=100 * GIB)), replica)
+def test_replica_that_has_its_room_needs_no_more_of_it(own: Replica) -> None:
+    full = node("node-1", disk(listed={own.name: 100 * GIB}))
+    with_data = node("node-3"), replica("vol-r-9", on="node-3")
+    view = view_of(full, node("node-2"), *with_data, *bound(volume(size_bytes=100 * GIB)), own)
 
-    result = ask(view)
+    result = ask(view, candidates=["node-1", "node-2"])
 
     assert (result.basis, result.accepted) == (Basis.PLACEMENT, ["node-1", "node-2"])
 
@@ -172,15 +171,20 @@ def test_replica_that_has_its_room_needs_no_more_of_it(replica: Replica) -> None
 def test_room_of_a_replica_is_of_no_use_to_another_volume() -> None:
     taken = replica(of="vol", failed=True, size_bytes=100 * GIB)
     full = node("node-1", disk(listed={taken.name: 100 * GIB}))
-    view = view_of(full, *bound(volume(size_bytes=100 * GIB), volume("new")), taken)
+    with_data = node("node-3"), replica("vol-r-9", on="node-3")
+    own = bound(volume(size_bytes=100 * GIB), volume("new"))
+    view = view_of(full, *with_data, *own, taken)
 
-    assert rejection(view, "vol", "new") == InsufficientStorage(size_bytes=10 * GIB)
+    found = ask(view, "vol", "new", candidates=["node-1"]).rejected
+    assert found == {"node-1": InsufficientStorage(size_bytes=10 * GIB)}
 
 
 def test_replica_that_only_has_room_does_not_keep_the_pod_from_other_nodes() -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(volume()), replica(failed=True))
+    nodes = [node(f"node-{number}") for number in (1, 2, 3)]
+    with_data = replica("vol-r-9", on="node-3")
+    view = view_of(*nodes, *bound(volume()), with_data, replica(failed=True))
 
-    assert accepted(view) == ["node-1", "node-2"]
+    assert ask(view, candidates=["node-1", "node-2"]).accepted == ["node-1", "node-2"]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +232,8 @@ def test_a_failed_replica_of_a_linked_clone_comes_back_beside_what_it_shares_wit
         replica("clone-r-2", of="clone", on="node-2"),
     ]
     scheduled = disk(scheduled_bytes=90 * GIB), disk("disk-2", scheduled_bytes=90 * GIB)
-    answer = ask(view_of(node("node-1", *scheduled), *replicas, *bound(clone)), "clone")
+    nodes = node("node-1", *scheduled), node("node-2")
+    view = view_of(*nodes, *replicas, *bound(clone))
+    answer = ask(view, "clone", candidates=["node-1"])
 
     assert bool(answer.accepted) is is_used_again

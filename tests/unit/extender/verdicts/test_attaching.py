@@ -8,19 +8,21 @@ from extender import Basis, ClusterView, Extender, PodRef, ViewBuilder
 from extender.kubernetes import CsiNode
 from extender.verdicts import ClusterChange
 from extender.verdicts.rejections import (
+    DataLost,
     DriverMissing,
     EngineImageMissing,
     EngineSwitchedOff,
     InstanceManagerMissing,
     NodeNotReady,
     Rejection,
+    ReplicasCannotStart,
     ReplicasElsewhere,
     UnknownNode,
+    VolumeFaulted,
 )
-from extender.verdicts.shortages import ReplicasCannotStart
 from extender.waiting.changes import Changes, ChangesOfView
 from extender.waiting.node_sets import NodeSets
-from longhorn import EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
+from longhorn import Condition, EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
 from planner.records import KubernetesNode
 from tests.builders import (
     GENEROUS,
@@ -247,7 +249,7 @@ def test_of_the_nodes_with_the_data_those_count_that_can_attach() -> None:
     assert rejected(view_of(*instead(), *bound(of), both[0])) == {"node-2": ReplicasElsewhere()}
     assert rejected(one_of_one) == {
         "node-1": EngineImageMissing(),
-        "node-2": ReplicasCannotStart(),
+        "node-2": ReplicasCannotStart(awaited=("the engine image is ready on node node-1",)),
     }
 
 
@@ -256,65 +258,131 @@ V2_OFF = KubernetesNode(
 )
 STOPPED = instance_manager("node-3", is_running=False)
 RUNS = instance_manager("node-3")
+DOWN = replace(node("node-3"), ready=Condition("False", "KubernetesNodeNotReady"))
+DOWN_2 = replace(node("node-4"), ready=Condition("False", "KubernetesNodeGone"))
+BROKEN = node("node-3", disk(ready=False))
 MORE: list[Runner] = [
     csi_node("node-3"),
     engine_image("node-1", "node-2", "node-3"),
     engine_image("node-1", "node-2", image="engine:2"),
 ]
-EVERYWHERE = dict.fromkeys(("node-1", "node-2"), ReplicasCannotStart())
+MANAGER = ReplicasCannotStart(awaited=("an instance manager runs on node node-3",))
+
+
+def awaits(what: str) -> ReplicasCannotStart:
+    return ReplicasCannotStart(awaited=(what,))
 
 
 @pytest.mark.parametrize(
-    ("records", "of", "stranded"),
+    ("records", "of", "why"),
     [
-        pytest.param([RUNS, replica(on="node-3")], remote(), False, id="it-runs"),
-        pytest.param([STOPPED, replica(on="node-3")], remote(), True, id="it-does-not-run"),
-        pytest.param([replica(on="node-3")], remote(), True, id="no-instance-manager"),
+        pytest.param([RUNS, replica(on="node-3")], remote(), None, id="it-runs"),
+        pytest.param([STOPPED, replica(on="node-3")], remote(), MANAGER, id="it-does-not-run"),
+        pytest.param([replica(on="node-3")], remote(), MANAGER, id="no-instance-manager"),
         pytest.param(
             [RUNS, replica(on="node-3")],
             remote(engine_image="engine:2"),
-            True,
+            awaits("the engine image is ready on node node-3"),
             id="e-no-engine-image-where-a-replica-is",
         ),
         pytest.param(
             [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2")],
             remote(),
-            False,
+            None,
             id="another-one-can",
         ),
         pytest.param(
             [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", healthy_once=False)],
             remote(),
-            True,
+            MANAGER,
             id="another-one-has-no-data",
         ),
         pytest.param(
             [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", failed=True)],
             remote(),
-            True,
+            MANAGER,
             id="another-one-has-failed",
         ),
         pytest.param(
             [STOPPED, replica(on="node-3")],
             remote(node="node-1", attached_to="node-1"),
-            False,
+            None,
             id="attached-already",
         ),
         pytest.param(
             [instance_manager("node-3", is_v2=True), V2_OFF, replica(on="node-3")],
             remote(disk_type="block"),
-            True,
+            awaits("data engine v2 is on again on node node-3"),
             id="v2-is-off-where-the-replica-is",
         ),
-        pytest.param([STOPPED], remote(), False, id="no-replica-yet"),
+        pytest.param([STOPPED], remote(), None, id="no-replica-yet"),
+        pytest.param(
+            [DOWN, replica(on="node-3")], remote(), awaits("node node-3 is back"), id="down"
+        ),
+        pytest.param(
+            [BROKEN, RUNS, replica(on="node-3")],
+            remote(),
+            awaits("disk node-3/disk-1 is ready"),
+            id="disk-not-ready",
+        ),
+        pytest.param(
+            [DOWN, replica(on="node-3"), replica("vol-r-2", on="node-2")],
+            remote(),
+            None,
+            id="down-and-another-one-can",
+        ),
+        pytest.param(
+            [DOWN, replica(on="node-3")],
+            remote(node="node-3", attached_to="node-3"),
+            awaits("node node-3 is back"),
+            id="attached-where-the-node-is-down",
+        ),
+        pytest.param(
+            [BROKEN, DOWN_2, RUNS, replica(on="node-3"), replica("vol-r-2", on="node-4")],
+            remote(replicas=2),
+            ReplicasCannotStart(awaited=("disk node-3/disk-1 is ready", "node node-4 is back")),
+            id="one-of-two-must-come-back",
+        ),
+        pytest.param(
+            [RUNS, replica(on="node-3", failed=True)], remote(), VolumeFaulted(), id="all-failed"
+        ),
+        pytest.param([replica(on="node-9")], remote(), DataLost(), id="node-is-gone"),
+        pytest.param(
+            [RUNS, replica(on="node-9"), replica("vol-r-2", on="node-3", failed=True)],
+            remote(),
+            None,
+            id="salvaged-once-longhorn-finds-the-other-one-gone",
+        ),
+        pytest.param(
+            [DOWN, replica(on="node-9"), replica("vol-r-2", on="node-3", failed=True)],
+            remote(),
+            awaits("node node-3 is back"),
+            id="salvaged-once-its-node-is-back",
+        ),
+        pytest.param([replica(on="node-9", deleting=True)], remote(), None, id="being-deleted"),
+        pytest.param(
+            [RUNS, replica(on="node-3", disk="other")], remote(), DataLost(), id="disk-is-another"
+        ),
+        pytest.param(
+            [
+                RUNS,
+                replica(on="node-3"),
+                replica("vol-r-2", on="node-4", failed=True),
+                node("node-4"),
+            ],
+            remote(),
+            awaits("an instance manager runs on node node-4"),
+            id="no-instance-manager-object-where-a-failed-one-is",
+        ),
     ],
 )
 def test_a_volume_starts_only_where_a_replica_of_it_can(
-    records: list[AnyRecord], of: Volume, *, stranded: bool
+    records: list[AnyRecord], of: Volume, why: Rejection | None
 ) -> None:
-    view = view_of(*instead(*MORE), node("node-3"), *records, *bound(of))
+    third = [] if any(each in records for each in (DOWN, BROKEN)) else [node("node-3")]
+    view = view_of(*instead(*MORE), *third, *records, *bound(of))
 
-    assert rejected(view) == (EVERYWHERE if stranded else {})
+    assert rejected(view) == ({} if why is None else dict.fromkeys(("node-1", "node-2"), why))
 
 
 def test_replicas_that_go_anywhere_find_no_room_where_they_would_not_start() -> None:
@@ -352,7 +420,7 @@ def test_a_volume_that_cannot_start_is_not_spared_where_another_one_is_attached(
 
     found = ask(view, "vol", "other", candidates=["node-1"])
 
-    assert found.rejected == {"node-1": ReplicasCannotStart()}
+    assert found.rejected == {"node-1": MANAGER}
 
 
 def test_a_node_where_one_volume_is_attached_must_attach_the_other_one() -> None:

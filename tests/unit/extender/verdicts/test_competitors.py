@@ -172,9 +172,10 @@ CONFLICTING: list[AnyRecord] = [
 
 
 def test_pending_replicas_cost_nothing_where_the_pod_needs_no_new_room() -> None:
-    view = view_of(node(), *bound(volume()), replica(failed=True), *CONFLICTING)
+    with_data = node("node-2"), replica("vol-r-2", on="node-2")
+    view = view_of(node(), *with_data, *bound(volume()), replica(failed=True), *CONFLICTING)
 
-    assert fits(view)
+    assert ask(view, candidates=["node-1"]).accepted
 
 
 def test_pending_replicas_do_not_compete_for_disks_they_cannot_use() -> None:

@@ -7,7 +7,7 @@ from app.kube.resource import AnyRecord
 from extender import Basis, ClusterView, Extender
 from extender.demand import NOBODY
 from extender.holds import Asked, Timeouts
-from extender.verdicts.rejections import Rejection
+from extender.verdicts.rejections import Rejection, VolumeFaulted
 from extender.verdicts.shortages import (
     NoRoomAnywhere,
     PendingReplicas,
@@ -159,11 +159,8 @@ def test_shards_that_are_yet_to_be_placed_keep_the_room_from_other_volumes() -> 
             [ONE, ALL_OR_NONE, remote(node="node-1", attached_to="node-1")], None, id="attached"
         ),
         pytest.param([FULL, remote(), replica(on="node-1")], None, id="one-is-placed"),
-        pytest.param([FULL, remote(), replica(on="node-1", failed=True)], None, id="faulted"),
         pytest.param(
-            [FULL, remote(), replica(on="node-1", failed=True, evicting=True)],
-            None,
-            id="faulted-for-good",
+            [FULL, remote(), replica(on="node-1", failed=True)], VolumeFaulted(), id="faulted"
         ),
         pytest.param([FULL, remote(replicas=0)], None, id="wants-none"),
         pytest.param(

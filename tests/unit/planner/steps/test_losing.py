@@ -78,10 +78,16 @@ def test_a_replica_that_is_being_rebuilt_saves_no_volume() -> None:
     assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
 
 
-def test_a_volume_that_was_lost_before_is_not_lost_again() -> None:
+def test_a_failed_replica_that_could_be_salvaged_is_data_to_lose() -> None:
     plan = plan_of(
         *nodes_of("ab"), *bound(volume()), replica("vol-r-1", disk="node-1-disk", failed=True)
     )
+
+    assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
+
+
+def test_a_volume_that_was_lost_before_is_not_lost_again() -> None:
+    plan = plan_of(*nodes_of("ab"), *bound(volume()), replica("vol-r-1", on="node-9"))
 
     assert plan.take(lose()).events == ()
 

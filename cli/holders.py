@@ -1,0 +1,151 @@
+"""Who keeps a volume where it is, or keeps pods from it, and what ends that."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from cli.kube.attachments import Attachment, DriverAttachment, Ticket
+from cli.kube.cluster_objects import ClusterObjects
+from cli.kube.pods import Pod
+from extender import ClusterView
+from extender.demand import LONGHORN_DRIVERS
+from longhorn import NodeName, Volume, VolumeTold, is_down
+
+_BY_POD = "csi-attacher"
+_BY_HAND, _RESTORES = "longhorn-api", "volume-restore-controller"
+_WORK = {
+    _RESTORES: "for its restore from a backup",
+    "volume-clone-controller": "to copy its data",
+    "volume-expansion-controller": "to expand it",
+    "volume-eviction-controller": "to move a replica away",
+    "volume-rebuilding-controller": "to rebuild a replica while no pod uses it",
+    "snapshot-controller": "for a snapshot",
+    "backup-controller": "for a backup",
+    "bim-ds-controller": "to export it as a backing image",
+    "salvage-controller": "to salvage it",
+    "share-manager-controller": "to serve it to several nodes",
+}
+"""The types of tickets. Source: longhorn-manager k8s/pkg/apis/longhorn/v1beta2/
+volumeattachment.go AttacherType."""
+_WAITS = "Wait until it is done: pods attach the volume after that."
+_COPIED = "copy-completed-awaiting-healthy"
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds a volume; *node* is where, empty if that is nowhere."""
+
+    node: str
+    text: str
+    action: str
+
+
+def holders_of(
+    volume: Volume, users: Sequence[Pod], cluster: ClusterObjects, view: ClusterView
+) -> Iterator[Holder]:
+    """Say what holds a volume, beside pods that simply use it where it is.
+
+    Args:
+        volume: The volume.
+        users: The pods that use its claim and have not ended.
+        cluster: All that is known.
+        view: The same, indexed.
+    """
+    told = volume.told or VolumeTold()
+    yield from _at_work(told)
+    bound = {
+        name
+        for name, each in view.persistent_volumes.items()
+        if each.volume_handle == volume.name and each.driver in LONGHORN_DRIVERS
+    }
+    attachments = [
+        each
+        for _, each in sorted(cluster.of(DriverAttachment).items())
+        if each.persistent_volume in bound
+    ]
+    for attachment in attachments:
+        there = [pod for pod in users if pod.status.node == attachment.node]
+        yield from _of_kubernetes(attachment, there, view)
+    tickets = (
+        ticket
+        for each in cluster.of(Attachment).values()
+        if each.volume == volume.name
+        for ticket in each.tickets
+    )
+    tickets = (each for each in tickets if not (told.restoring and each.type == _RESTORES))
+    is_known = bool(cluster.of(DriverAttachment))
+    yield from _of_longhorn(
+        sorted(set(tickets), key=lambda each: (each.type, each.node)),
+        {each.node for each in attachments} if is_known else None,
+    )
+
+
+def _at_work(told: VolumeTold) -> Iterator[Holder]:
+    if told.restoring:
+        text = "it is being restored from a backup, and no pod attaches it before that is done"
+        yield Holder(node="", text=text, action=_WAITS)
+    if told.clone_state == _COPIED:
+        yield Holder(
+            node="",
+            text="its data are copied, and Longhorn waits for the copy to be healthy before a pod "
+            "may attach it",
+            action="If it stays: delete the claim of the copy, and make it again. Longhorn v1.12.0 "
+            "may wait for ever, so upgrade it.",
+        )
+    elif told.clone_state not in ("", "completed"):
+        text = f"it is a copy that is not done (cloneStatus {told.clone_state})"
+        yield Holder(node="", text=text, action=_WAITS)
+
+
+def _of_kubernetes(
+    attachment: DriverAttachment, there: Sequence[Pod], view: ClusterView
+) -> Iterator[Holder]:
+    name, node = f"VolumeAttachment {attachment.name}", attachment.node
+    space = view.spaces.get(node)
+    is_gone = space is None or is_down(space.node)
+    if attachment.error:
+        text = f"{name} cannot be attached to {node}: {attachment.error}"
+        yield Holder(node=node, text=text, action="See what else is said of the volume.")
+    elif attachment.deleting:
+        text = f"{name} of node {node} is being deleted, and Longhorn has not let go yet"
+        yield Holder(node=node, text=text, action="If it stays: see the log of longhorn-manager.")
+    elif not there:
+        sure = f", once node {node} is off for sure" if is_gone else ""
+        yield Holder(
+            node=node,
+            text=f"{name} holds it on {node}, where no pod uses it",
+            action=f"Delete it{sure}: `kubectl delete volumeattachment {attachment.name}`. "
+            "Kubernetes does so by itself some 6 minutes after the pod is gone.",
+        )
+    elif is_gone:
+        pods = ", ".join(sorted(pod.key for pod in there))
+        yield Holder(
+            node=node,
+            text=f"pod {pods} is on node {node}, which is down",
+            action="Bring the node back. If it is off for good: delete the pod by force, give the "
+            "node the taint `node.kubernetes.io/out-of-service`, or set "
+            "`node-down-pod-deletion-policy`, so that Longhorn deletes such pods.",
+        )
+    elif _all_end(there):
+        pods = ", ".join(sorted(pod.key for pod in there))
+        text = f"pod {pods} is ending on {node}, and uses it until it has ended"
+        yield Holder(node=node, text=text, action="If it stays: see why the pod does not end.")
+
+
+def _of_longhorn(tickets: Iterable[Ticket], held: set[NodeName] | None) -> Iterator[Holder]:
+    for ticket in tickets:
+        node = ticket.node
+        if ticket.type == _BY_POD:
+            if held is not None and node not in held:
+                text = f"a ticket of the CSI driver is left on {node}, without a VolumeAttachment"
+                action = "See the log of csi-attacher; a restart of it takes the ticket back."
+                yield Holder(node=node, text=text, action=action)
+        elif ticket.type == _BY_HAND:
+            text = f"it was attached to {node} by hand, in the UI or by Longhorn's API"
+            yield Holder(node=node, text=text, action="Detach it there.")
+        elif ticket.type != "share-manager-controller":
+            why = _WORK.get(ticket.type, f"for {ticket.type}")
+            yield Holder(node=node, text=f"Longhorn attaches it to {node} {why}", action=_WAITS)
+
+
+def _all_end(pods: Iterable[Pod]) -> bool:
+    return all(pod.wishes is not None and pod.wishes.deleting for pod in pods)
