@@ -82,8 +82,9 @@ class ChangesOfView:
             changes.note(kind, self._sets.of(names, view.spaces))
         for volume in volumes:
             was_due, due = self._due.pop(volume, None), view.due.get(volume)
-            if was_due is not None and was_due != due:
-                changes.note(ClusterChange.ANYWHERE)
+            floats = any(each.node is None for each in view.replicas.get(volume, ()))
+            if floats or (was_due is not None and was_due != due):
+                changes.note(ClusterChange.ANYWHERE)  # what is to be placed may take less now
             if due is not None:
                 self._due[volume] = due
         changes.volumes.update(volumes)
