@@ -12,7 +12,7 @@ from extender.space import NodeSpace
 from extender.verdicts.rejections import ClusterChange
 from extender.view import ClusterView, Cursor
 from extender.waiting.node_sets import ALL, NodeSet, NodeSets
-from longhorn import Disk, DiskSpace, Due, NodeName, VolumeName
+from longhorn import Disk, DiskSpace, Due, NodeName, Volume, VolumeName
 
 _END_ANY = ClusterChange.NODE | ClusterChange.SETTINGS
 """Such changes count for all that are rejected on a node: they are rare, and a replica there may be
@@ -48,6 +48,17 @@ class Changes(msgspec.Struct, kw_only=True):
         return reduce(or_, (nodes for kind, nodes in self.nodes.items() if kind in kinds), 0)
 
 
+_Coming = tuple[Due | None, Volume | None]
+"""What a volume is about to get, and its record: so much each of its replicas takes."""
+
+
+def _coming(name: VolumeName, view: ClusterView) -> _Coming | None:
+    """Return what comes of a volume that has yet to be placed, None if nothing does."""
+    due = view.due.get(name)
+    floats = any(each.node is None for each in view.replicas.get(name, ()))
+    return (due, view.volumes.get(name)) if floats or due is not None else None
+
+
 class ChangesOfView:
     """Finds out what has changed of the cluster, and may help.
 
@@ -58,7 +69,7 @@ class ChangesOfView:
     def __init__(self, sets: NodeSets) -> None:
         self._sets = sets
         self._spaces: dict[NodeName, NodeSpace] = {}
-        self._due: dict[VolumeName, Due] = {}
+        self._coming: dict[VolumeName, _Coming] = {}
         self._cursors: tuple[Cursor | None, Cursor | None] = (None, None)
 
     def note_in(self, changes: Changes, view: ClusterView) -> None:
@@ -69,24 +80,26 @@ class ChangesOfView:
         if nodes is None or volumes is None:
             changes.note(ClusterChange.SETTINGS)
             self._sets.of(view.spaces, view.spaces)  # which of them come only now
-            self._spaces, self._due = {**view.spaces}, {**view.due}
+            self._spaces = {**view.spaces}
+            pinned = {each.volume for space in view.spaces.values() for each in space.pending}
+            found = ((name, _coming(name, view)) for name in {*view.due, *pinned})
+            self._coming = {name: each for name, each in found if each is not None}
             return
-        found = defaultdict[ClusterChange, list[NodeName]](list)
+        kinds = defaultdict[ClusterChange, list[NodeName]](list)
         for name in dict.fromkeys(nodes):
             before, after = self._spaces.pop(name, None), view.spaces.get(name)
             if after is not None:
                 self._spaces[name] = after
             for kind in what_may_help(before, after):
-                found[kind].append(name)
-        for kind, names in found.items():
+                kinds[kind].append(name)
+        for kind, names in kinds.items():
             changes.note(kind, self._sets.of(names, view.spaces))
         for volume in volumes:
-            was_due, due = self._due.pop(volume, None), view.due.get(volume)
-            floats = any(each.node is None for each in view.replicas.get(volume, ()))
-            if floats or (was_due is not None and was_due != due):
-                changes.note(ClusterChange.ANYWHERE)  # what is to be placed may take less now
-            if due is not None:
-                self._due[volume] = due
+            was, now = self._coming.pop(volume, None), _coming(volume, view)
+            if was is not None and was != now:
+                changes.note(ClusterChange.ANYWHERE)
+            if now is not None:
+                self._coming[volume] = now
         changes.volumes.update(volumes)
 
 
