@@ -192,18 +192,21 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     ended: tuple[Ended, ...] = ()
     advanced: tuple[Advanced, ...] = ()
+    placed: tuple[Hold, ...] = ()
+    """Open holds of which a replica was placed: they keep less where it did not go."""
 
     @property
     def freed(self) -> frozenset[NodeName]:
         """The nodes on which less is held than before."""
         ended = (each.hold.nodes for each in self.ended)
         moved = (each.before.nodes - each.after.nodes for each in self.advanced)
-        return frozenset[NodeName]().union(*ended, *moved)
+        placed = (each.nodes for each in self.placed)
+        return frozenset[NodeName]().union(*ended, *moved, *placed)
 
     @property
     def concerns_others(self) -> bool:
         """Whether other pods may get another answer now."""
-        return bool(self.ended) or any(each.has_moved for each in self.advanced)
+        return bool(self.ended or self.placed) or any(each.has_moved for each in self.advanced)
 
 
 NO_CHANGE = Outcome()

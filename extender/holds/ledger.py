@@ -216,7 +216,15 @@ class Ledger:
             del over[hold.pod.uid]
             self._amend(hold)
         ends = {**over, **dict.fromkeys(confirmed, End.CONFIRMED)}
-        return merge_outcomes(self.drop(uid, why, now) for uid, why in ends.items())
+        open_ = (self._holds[uid] for uid in changed if uid not in ends)
+        placed = tuple(
+            hold
+            for hold in open_
+            if hold.state is State.OPEN
+            and any(view.replicas.get(volume.name) for volume in hold.volumes)
+        )
+        outcome = merge_outcomes(self.drop(uid, why, now) for uid, why in ends.items())
+        return structs.replace(outcome, placed=placed)
 
     def next_deadline(self, timeouts: Timeouts) -> float | None:
         """Return when the time of the next hold is over, None if there are no holds."""

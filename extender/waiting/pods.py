@@ -26,7 +26,7 @@ this with what `tracemalloc` finds."""
 
 
 class Kind(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a pod asks for but the sizes: of nodes and disks, and where replicas of it are."""
+    """What a pod asks for but the sizes: of nodes and disks, and which replicas of it are where."""
 
     parts: Hashable
 
@@ -258,9 +258,14 @@ def current_wants(pod: PodRef, view: ClusterView) -> Wants | None:
 
 
 def _parts(wanted: WantedVolume, view: ClusterView) -> Hashable:
-    replicas = view.replicas.get(wanted.name, ())
+    # Where its data are, and what is left of them.
+    replicas = (
+        (r.node or r.hard_node_affinity, r.disk, r.healthy_once, r.failed, r.active, r.deleting)
+        for r in view.replicas.get(wanted.name, ())
+        if r.node or r.hard_node_affinity or r.healthy_once
+    )
     return (
         structs.replace(wanted.volume, name=VolumeName(""), size_bytes=0, actual_bytes=0),
         structs.replace(wanted.need, size_bytes=0, actual_bytes=0),
-        frozenset({each.node or each.hard_node_affinity for each in replicas} - {None}),
+        frozenset(replicas),
     )

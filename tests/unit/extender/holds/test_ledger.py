@@ -199,8 +199,12 @@ def test_placed_replicas_confirm_even_after_the_deadline(now: float) -> None:
     assert ledger_of(BOUND).settle(PLACED, TIMEOUTS, now) == over(BOUND, End.CONFIRMED, now)
 
 
-def test_placed_replicas_do_not_confirm_an_open_hold() -> None:
-    assert ledger_of(OPEN).settle(PLACED, TIMEOUTS, 101.0) == NO_CHANGE
+def test_placed_replicas_do_not_confirm_an_open_hold_but_it_keeps_less() -> None:
+    outcome = ledger_of(OPEN).settle(PLACED, TIMEOUTS, 101.0)
+
+    assert (outcome.ended, outcome.advanced) == ((), ())
+    assert outcome.freed == OPEN.nodes
+    assert outcome.concerns_others
 
 
 def test_replica_that_must_go_to_the_node_confirms_nothing_and_runs_out_of_time() -> None:

@@ -85,6 +85,7 @@ VOLUMES = [
     volume(size_bytes=6 * GIB, locality=Locality.DISABLED, replicas=2),
     volume(size_bytes=6 * GIB, replicas=2, attached_to="node-1", node="node-1"),
 ]
+TIMEOUTS = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
 NEW = claim("new", storage_class="local", size_bytes=8 * GIB)
 
 
@@ -134,8 +135,7 @@ class Cluster(RuleBasedStateMachine):
     def hold(self) -> None:
         answer = self.answer(OTHER)
         if answer is not None and answer.accepted:
-            timeouts = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
-            self.note(self.extender.hold(answer, Asked(), timeouts=timeouts, now=0.0))
+            self.note(self.extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0))
 
     @rule()
     def hold_no_more(self) -> None:
@@ -154,6 +154,7 @@ class Cluster(RuleBasedStateMachine):
     @invariant()
     def all_that_fit_are_found(self) -> None:
         self.builder.settle()
+        self.note(self.extender.ledger.settle(self.builder.view, TIMEOUTS, 0.0))
         changes, self.pending = self.pending, Changes()
         self.of_view.note_in(changes, self.builder.view)
         fitting, anywhere = set[str](), set[str]()

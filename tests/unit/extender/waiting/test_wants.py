@@ -53,11 +53,17 @@ def test_pods_with_replicas_elsewhere_are_of_another_kind() -> None:
     vol = bound(volume("vol"))
     kinds = [
         wants_in(view_of(*vol, *replicas), "vol").kind
-        for replicas in ([], [replica(on="node-1")], [replica(on="node-2")], [replica(on="")])
+        for replicas in (
+            [],
+            [replica(on="node-1")],
+            [replica(on="node-2")],
+            [replica(on="node-2", failed=True)],
+            [replica(on="", healthy_once=False)],
+        )
     ]
 
-    assert kinds[0] == kinds[3]
-    assert len({*kinds}) == 3
+    assert kinds[0] == kinds[4]
+    assert len({*kinds}) == 4
 
 
 def test_a_linked_clone_waits_for_what_it_shares_data_with_as_well() -> None:
