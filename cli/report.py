@@ -11,6 +11,7 @@ from extender import Answer, ClusterView, Scores
 from extender.explaining import Charge, Expected, LocalDisks
 from extender.scoring import HIGHEST_SCORE
 from longhorn import NodeName, VolumeName
+from planner.naming import amount
 
 _BAR_WIDTH = 16
 
@@ -75,11 +76,10 @@ def disk_lines(
 def other_lines(node: NodeReport) -> Iterator[str]:
     """Write a line for each thing that will take room on a node, and is not placed there yet."""
     for charge in node.holds:
-        size = gib(sum(charge.volume_bytes.values()))
-        yield f"  {size} GiB more are held for pod {charge.pod} ({charge.state})"
+        size = amount(sum(charge.volume_bytes.values()))
+        yield f"  {size} more are held for pod {charge.pod} ({charge.state})"
     for each in node.forecast:
-        size = gib(each.size_bytes)
-        yield f"  {size} GiB more will be taken by a replica of volume {each.volume}"
+        yield f"  {amount(each.size_bytes)} more will be taken by a replica of volume {each.volume}"
 
 
 def score_text(score: ScoreReport) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from cli.explaining.remedies import DISKS, SHORTAGES
-from cli.sizes import gib, short_gib
+from cli.sizes import gib, short_amount
 from extender import ClusterView, Rejection
 from extender.explaining import Headroom, Shortfall
 from extender.space import DiskRefusal, NodeSpace, why_unusable
@@ -20,6 +20,7 @@ from longhorn import (
     named_volume,
     parts,
 )
+from planner.naming import amount
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
@@ -65,8 +66,8 @@ def _disk_figures(why: DiskRefusal, space: DiskSpace, view: ClusterView) -> Iter
         return
     if space.physical_headroom_bytes < 0:
         yield (
-            f"{gib(space.disk.available_bytes)} GiB available, and more than "
-            f"{gib(space.minimal_available_bytes)} are needed "
+            f"{amount(space.disk.available_bytes)} available, and more than "
+            f"{amount(space.minimal_available_bytes)} are needed "
             f"({_MINIMAL_AVAILABLE} {settings.minimal_available_percent})"
         )
     if space.logical_headroom_bytes < 0:
@@ -142,7 +143,7 @@ def node_details(
         lines += _short(_space(name, shortfall, view), shortfall, view, claims)
     if rejection.reason in ("pending_replicas", "local_room_at_risk"):
         lines += [
-            f"{gib(each.size_bytes)} GiB are for replica {each.name} of volume {each.volume}, "
+            f"{amount(each.size_bytes)} are for replica {each.name} of volume {each.volume}, "
             "which Longhorn will place on this node"
             for each in space.pending
         ]
@@ -196,11 +197,11 @@ def _short(
         why.append(_scheduled(space, settings))
     if shortfall.headroom is not Headroom.LOGICAL:
         why.append(
-            f"{gib(space.disk.available_bytes)} GiB are available, of which "
-            f"{gib(space.minimal_available_bytes)} must stay free "
+            f"{amount(space.disk.available_bytes)} are available, of which "
+            f"{amount(space.minimal_available_bytes)} must stay free "
             f"({_MINIMAL_AVAILABLE} {settings.minimal_available_percent})"
         )
-    yield f"{short_gib(shortfall.bytes)} GiB short on {shortfall.disk}: {'; '.join(why)}"
+    yield f"{short_amount(shortfall.bytes)} short on {shortfall.disk}: {'; '.join(why)}"
     if shortfall.headroom is not Headroom.PHYSICAL and (
         largest := ", ".join(_largest(space, claims))
     ):
@@ -232,13 +233,13 @@ def _requests(space: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
                 is_refused = standing is Standing.REFUSED
                 sizes[owner] += part.refused_bytes if is_refused else part.bytes
         if sizes:
-            text = f"{standing} {gib(sizes.total())} GiB"
+            text = f"{standing} {amount(sizes.total())}"
             if standing is not Standing.GRANTED:
                 text += f" ({', '.join(_most(sizes))})"
             texts.append(text)
     if space.contested_bytes:
         texts.append(
-            f"of what was refused {gib(space.contested_bytes)} GiB would fit now, and count"
+            f"of what was refused {amount(space.contested_bytes)} would fit now, and count"
         )
     yield f"by its DiskSchedule: {'; '.join(texts) or 'nothing is asked for'}"
 
@@ -270,7 +271,7 @@ def _largest(space: DiskSpace, claims: Mapping[str, str]) -> Iterator[str]:
 def _most(sizes: Mapping[str, int]) -> Iterator[str]:
     for owner in sorted(sizes, key=lambda each: (-sizes[each], each))[:_MOST_NAMED]:
         if sizes[owner]:
-            yield f"{owner} {gib(sizes[owner])} GiB"
+            yield f"{owner} {amount(sizes[owner])}"
 
 
 def _owner(replica: str, claims: Mapping[str, str]) -> str:

@@ -15,9 +15,10 @@ from cli.explaining.report import (
 )
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.report import disk_lines, other_lines, score_text
-from cli.sizes import gib, short_gib
+from cli.sizes import short_amount
 from extender.verdicts import REASONS, ClusterChange
 from longhorn import VolumeName
+from planner.naming import amount
 
 _ARROW = "-> "
 _FIRST_NODES = 3
@@ -84,7 +85,7 @@ class _Page:
         ]
         if short and not found.accepted:
             size_bytes, name, disk = min(short)
-            yield from self.text("nearest: ", f"{short_gib(size_bytes)} GiB short on {name}/{disk}")
+            yield from self.text("nearest: ", f"{short_amount(size_bytes)} short on {name}/{disk}")
 
     def claims(self) -> Iterator[str]:
         """Write what the pod asks for, claim by claim."""
@@ -217,7 +218,7 @@ def _nearness(item: tuple[str, ReasonReport]) -> tuple[float, str]:
 
 
 def _asked(claim: ClaimReport, *, wide: bool) -> str:
-    size = f"{gib(claim.size_bytes)} GiB"
+    size = amount(claim.size_bytes)
     of_class = f"class {claim.storage_class}" if claim.storage_class else "no class"
     if claim.state == "unusable":
         return f"cannot be used; {of_class}"
@@ -227,11 +228,11 @@ def _asked(claim: ClaimReport, *, wide: bool) -> str:
     volume = f"volume {claim.volume}" if is_named else "new volume"
     replicas = "1 replica" if claim.wanted_replicas == 1 else f"{claim.wanted_replicas} replicas"
     if claim.shard_bytes:
-        replicas = f"{claim.wanted_replicas} shards of {gib(claim.shard_bytes)} GiB each"
+        replicas = f"{claim.wanted_replicas} shards of {amount(claim.shard_bytes)} each"
     local = "one on the pod's node" if claim.local else "none must be on the pod's node"
     parts = [size, of_class, volume, replicas, f"locality {claim.locality} ({local})"]
     if claim.actual_bytes:
-        parts.append(f"holds {gib(claim.actual_bytes)} GiB with its snapshots")
+        parts.append(f"holds {amount(claim.actual_bytes)} with its snapshots")
     if claim.disk_type != "filesystem":
         parts.append(f"{claim.disk_type} disks")
     if claim.backing_image:

@@ -6,6 +6,7 @@ from cli.largest import ClassFigures
 from cli.overview.figures import DiskFigures, NodeFigures, Overview
 from cli.paragraphs import paragraph, table
 from cli.sizes import gib
+from planner.naming import amount
 
 _FIGURES = ("scheduled", "limit", "written", "headroom", "held", "coming")
 _WIDE = ("reserved", "physical", "zone", "type", "tags")
@@ -60,7 +61,7 @@ def _more(node: NodeFigures, disk: DiskFigures) -> Iterator[str]:
 def _class(each: ClassFigures) -> tuple[str, ...]:
     if not each.largest_bytes:
         return each.name, "none fits", "0"
-    return each.name, f"{gib(each.largest_bytes)} GiB", str(each.nodes)
+    return each.name, amount(each.largest_bytes), str(each.nodes)
 
 
 def _problems(nodes: Sequence[NodeFigures], width: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ import msgspec
 from cli.explaining.remedies import ERRORS
 from cli.paragraphs import paragraph, printable, table
 from cli.sizes import gib
-from planner.naming import first_of, natural
+from planner.naming import amount, first_of, natural
 from planner.outcome import PlanReport
 from planner.picture import DiskReport, Event, Kind, NodeReport, PlannedVolume, Reason, StepReport
 
@@ -142,7 +142,7 @@ def _volume(volume: PlannedVolume, pod: str) -> str:
     parts += [f"new on {new}" if old else new] if new else []
     missing = len(volume.replicas) - len(placed)
     parts += [_count(missing, "replica") + " without a place"] if missing else []
-    return f"{name}, {gib(volume.size_bytes)} GiB: {'; '.join(parts) or 'no replica'}"
+    return f"{name}, {amount(volume.size_bytes)}: {'; '.join(parts) or 'no replica'}"
 
 
 def _reason(reason: Reason, *, is_only: bool) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
+from extender import ClusterView
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
-from planner.naming import natural
+from planner.naming import amount, natural
 from planner.picture import Event, Kind
 from planner.plan import Plan
 
@@ -34,11 +35,16 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
         size = volume_size_bytes(self.size_bytes)
         if size <= volume.size_bytes:
             raise PlanError(
-                f"PersistentVolumeClaim {self.claim} has {_gib(volume.size_bytes)} already; "
+                f"PersistentVolumeClaim {self.claim} has {amount(volume.size_bytes)} already; "
                 f"volumes cannot shrink, so give a larger size"
             )
         replicas = plan.cluster.view.replicas.get(volume.name, ())
-        short = self._short(plan, replicas, size - volume.size_bytes)
+        if plan.cluster.view.settings.unreadable is not None:
+            raise PlanError(
+                f"Setting {plan.cluster.view.settings.unreadable} cannot be read, so that Longhorn "
+                f"expands nothing; correct it"
+            )
+        short = too_full(plan.cluster.view, replicas, size - volume.size_bytes)
         if short:
             text = f"does not grow: no room for it on {', '.join(short)}"
             return [Event(kind=Kind.REFUSED, object=self.claim, text=text)]
@@ -48,7 +54,7 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
         claim = plan.cluster.get(Claim, self.claim)
         if claim is not None:
             plan.cluster.put(structs.replace(claim, requested_bytes=self.size_bytes))
-        grown = Event(kind=Kind.CHANGED, object=self.claim, text=f"grows to {_gib(size)}")
+        grown = Event(kind=Kind.CHANGED, object=self.claim, text=f"grows to {amount(size)}")
         return [grown, *plan.settle()]
 
     def _volume(self, plan: Plan) -> Volume:
@@ -64,23 +70,13 @@ class Resize(msgspec.Struct, frozen=True, kw_only=True):
             )
         return volume
 
-    def _short(self, plan: Plan, replicas: Sequence[Replica], more_bytes: int) -> list[str]:
-        """Return the disks with replicas that have no room for so much more of each."""
-        found, settings = [], plan.cluster.view.settings
-        if settings.unreadable is not None:
-            raise PlanError(
-                f"Setting {settings.unreadable} cannot be read, so that Longhorn expands nothing; "
-                f"correct it"
-            )
-        for name, space in plan.cluster.view.spaces.items():
-            for each in space.disks:
-                here = sum(
-                    (replica.node, replica.disk) == (name, each.disk.id) for replica in replicas
-                )
-                if here and not takes_growth(each, here * more_bytes, settings):
-                    found.append(f"{name}/{each.disk.name}")
-        return sorted(found, key=natural)
 
-
-def _gib(size_bytes: int) -> str:
-    return f"{size_bytes / 2**30:.1f} GiB"
+def too_full(view: ClusterView, replicas: Sequence[Replica], more_bytes: int) -> list[str]:
+    """Return the disks with replicas of a volume that have no room for so much more of each."""
+    found = []
+    for name, space in view.spaces.items():
+        for each in space.disks:
+            here = sum((replica.node, replica.disk) == (name, each.disk.id) for replica in replicas)
+            if here and not takes_growth(each, here * more_bytes, view.settings):
+                found.append(f"{name}/{each.disk.name}")
+    return sorted(found, key=natural)

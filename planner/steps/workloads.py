@@ -10,7 +10,7 @@ from extender.kubernetes import Claim, StorageClass, class_name
 from longhorn import Node, VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
-from planner.naming import first_of
+from planner.naming import first_of, unit_of
 from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.scheduling import Batch
@@ -202,7 +202,8 @@ def _with_replicas(class_: StorageClass, replicas: int) -> StorageClass:
 
 
 def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 2**30:g} GiB"
+    unit, name = unit_of(size_bytes)
+    return f"{size_bytes / unit:g} {name}"
 
 
 def _unless_stuck(event: Event, plan: Plan) -> Event:

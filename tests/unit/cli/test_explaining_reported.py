@@ -191,7 +191,7 @@ def test_volume_that_holds_more_than_its_size(ask: Ask) -> None:
         shown,
         "web 8.0 GiB",
         "holds 37.6 GiB with its snapshots",
-        "12.7 GiB short on disk-1: 50.0 GiB are available, of which 25.0 must stay free "
+        "12.7 GiB short on disk-1: 50.0 GiB are available, of which 25.0 GiB must stay free "
         "(storage-minimal-available-percentage 25)",
         "-> disk-1: Delete snapshots of the volume that are not needed",
     )

@@ -65,7 +65,7 @@ def test_disk_pressure(ask: Ask) -> None:
         shown,
         "1 without a disk that takes replicas",
         f"disk-1 is not schedulable; DiskPressure: {message}",
-        "20.0 GiB available, and more than 25.0 are needed",
+        "20.0 GiB available, and more than 25.0 GiB are needed",
         "(storage-minimal-available-percentage 25)",
         "-> disk-1: Delete what is not needed on the disk",
     )
