@@ -7,6 +7,7 @@ from msgspec import structs
 
 from extender import ClusterView, Extender, PodRef, UnresolvableClaimError
 from extender.demand import MOST_CHUNKS
+from extender.errors import ClaimProblem
 from extender.kubernetes import Claim, ClaimKey, StorageClass
 
 _STEP_BYTES = 2 * 2**20
@@ -44,7 +45,12 @@ def largest(class_: StorageClass, view: ClusterView, extender: Extender) -> Clas
         try:
             answer = extender.filter(_POD, nodes, asked)
         except UnresolvableClaimError as error:
-            return structs.replace(found, problem=str(error))
+            if error.problem is not ClaimProblem.REFUSED:
+                return structs.replace(found, problem=str(error))
+            # It makes no volume that is so small.
+            why, least = why or str(error), size + 1
+            size = (least + limit) // 2
+            continue
         if answer.accepted:
             takers, size_bytes = len(answer.accepted), size * _STEP_BYTES
             found = structs.replace(found, largest_bytes=size_bytes, nodes=takers)

@@ -32,9 +32,9 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import KUBERNETES_NODES, PODS
 from extender import UnresolvableClaimError
-from extender.demand import LONGHORN_DRIVERS, NEW_VOLUME_DEFAULTS
+from extender.demand import LONGHORN_DRIVERS, NEW_VOLUME_DEFAULTS, future_backing_image
 from extender.errors import UnseenObjectError
-from extender.kubernetes import Claim, PersistentVolume
+from extender.kubernetes import Claim, PersistentVolume, StorageClass
 from longhorn import Node, Replica, Setting, Unreadable, Volume, default_values
 
 _KINDS = (*CLUSTER_RESOURCES, *LONGHORN_RESOURCES, PODS, KUBERNETES_NODES)
@@ -91,6 +91,9 @@ def _backing_image_sign(cluster: ClusterObjects) -> str:
     for volume in cluster.of(Volume).values():
         if volume.backing_image:
             return f"Volume {volume.name} has {volume.backing_image}"
+    for each in cluster.of(StorageClass).values():
+        if each.parameters.get("backingImage") and future_backing_image(each) is None:
+            return f"StorageClass {each.name} has {each.parameters['backingImage']}"
     return ""
 
 

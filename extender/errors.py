@@ -13,6 +13,7 @@ class ClaimProblem(StrEnum):
     NO_CLASS = "claim_without_class"
     NO_SIZE = "volume_without_size"
     NEGATIVE_SIZE = "negative_size"
+    REFUSED = "claim_refused"
     BAD_PARAMETER = "bad_parameter"
     BAD_SETTING = "bad_setting"
 
@@ -42,3 +43,11 @@ class UnseenObjectError(UnresolvableClaimError):
     """What a claim leads to is not known. kube-scheduler asks for no pod whose claims it does not
     know, so that it may be heard of any moment.
     """
+
+
+def sized(size_bytes: int) -> str:
+    """Say a size in the largest unit that is exact; volumes are multiples of 2 MiB."""
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if size_bytes % unit == 0:
+            return f"{size_bytes // unit} {name}"
+    return f"{size_bytes} B"

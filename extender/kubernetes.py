@@ -59,11 +59,18 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     read_write_many: bool
     read_write_once_pod: bool = False
     """One pod at a time may use it, wherever it is. Read for plans alone."""
+    read_only_many: bool = False
+    is_block: bool = False
+    """Without a file system."""
     selected_node: NodeName | None = None
     """Where kube-scheduler wants it provisioned. It stays when that is done or has failed."""
     deleting: bool = False
     copy_of: ClaimKey | None = None
     """Another claim of its namespace, whose data it begins with."""
+    is_restored: bool = False
+    """It begins with the data of something else, such as a snapshot."""
+    controller: str | None = None
+    """The uid of what controls it, such as a pod. Read for the command line alone."""
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume, StorageClass
 from extender.records import Index
 from extender.space import NodeSpace
@@ -148,3 +149,26 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
 def running_on(space: NodeSpace) -> Running:
     """Say what runs on a node."""
     return space.engines, space.node.ready.is_true
+
+
+def find(kind: str, name: Name, objects: Mapping[Name, Kept], view: ClusterView) -> Kept:
+    """Return an object that another one names.
+
+    Raises:
+        UnresolvableClaimError: It is not there, or cannot be read.
+    """
+    found = objects.get(name)
+    if found is not None:
+        return found
+    unreadable = view.unreadable.get((kind, name))
+    if unreadable is not None:
+        raise UnresolvableClaimError(
+            ClaimProblem.UNREADABLE, kind, name, "cannot be read", unreadable
+        )
+    raise UnseenObjectError(
+        ClaimProblem.NOT_FOUND,
+        kind,
+        name,
+        "is not in the cluster",
+        "create it, or wait until the extender has seen it",
+    )

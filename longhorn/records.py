@@ -51,6 +51,10 @@ class BackingImage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str
     size_bytes: int = 0
     """What a copy of it takes of a disk; 0 while that is not known."""
+    virtual_bytes: int = 0
+    """A volume made from it is at least so large; 0 while that is not known."""
+    engine: str = ""
+    """The data engine of its volumes, v1 or v2; empty if that is not known."""
     node_selector: tuple[str, ...]
     disk_selector: tuple[str, ...]
 

@@ -297,6 +297,8 @@ def backing_image(
     name: str = "image",
     *,
     size_bytes: int = 0,
+    virtual_bytes: int = 0,
+    engine: str = "",
     node_selector: Iterable[str] = (),
     disk_selector: Iterable[str] = (),
 ) -> BackingImage:
@@ -304,6 +306,8 @@ def backing_image(
     return BackingImage(
         name=name,
         size_bytes=size_bytes,
+        virtual_bytes=virtual_bytes,
+        engine=engine,
         node_selector=tuple(node_selector),
         disk_selector=tuple(disk_selector),
     )

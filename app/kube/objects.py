@@ -48,6 +48,7 @@ class DataSource(KubeStruct, frozen=True):
 
 class ClaimSpec(KubeStruct, frozen=True):
     volume_name: Text = None
+    volume_mode: Text = None
     data_source: DataSource | None = None
     storage_class_name: Text = None
     access_modes: list[str] | None = None
@@ -58,8 +59,14 @@ class ClaimAnnotations(KubeStruct, frozen=True):
     selected_node: Text = msgspec.field(default=None, name="volume.kubernetes.io/selected-node")
 
 
+class Controller(KubeStruct, frozen=True):
+    uid: Text = None
+    controller: bool | None = None
+
+
 class ClaimMetadata(Metadata, frozen=True, rename="camel"):
     annotations: ClaimAnnotations | None = None
+    owner_references: Sequence[Controller] | None = None
 
 
 class PersistentVolumeClaim(KubeStruct, frozen=True):

@@ -103,17 +103,22 @@ def claim_record(claim: objects.PersistentVolumeClaim) -> Claim:
     annotations, source = claim.metadata.annotations, spec.data_source
     namespace = claim.metadata.namespace or "default"
     is_copy = source is not None and source.kind == "PersistentVolumeClaim" and source.name
+    owners, modes = claim.metadata.owner_references or (), spec.access_modes or ()
     return Claim(
         key=ClaimKey(f"{namespace}/{claim.metadata.name}"),
         uid=claim.metadata.uid or None,
         persistent_volume=spec.volume_name or None,
         storage_class=spec.storage_class_name,
         requested_bytes=0 if storage is None else parse_bytes(str(storage)),
-        read_write_many="ReadWriteMany" in (spec.access_modes or ()),
-        read_write_once_pod="ReadWriteOncePod" in (spec.access_modes or ()),
+        read_write_many="ReadWriteMany" in modes,
+        read_write_once_pod="ReadWriteOncePod" in modes,
+        read_only_many="ReadOnlyMany" in modes,
+        is_block=spec.volume_mode == "Block",
         selected_node=_node_name(annotations.selected_node if annotations else None),
         deleting=bool(claim.metadata.deletion_timestamp),
         copy_of=ClaimKey(f"{namespace}/{source.name}") if source and is_copy else None,
+        is_restored=bool(source and source.kind) and not is_copy,
+        controller=next((each.uid for each in owners if each.controller), None),
     )
 
 

@@ -225,7 +225,8 @@ _CLAIM = Claim(
     uid=None,
     persistent_volume=None,
     storage_class=None,
-    requested_bytes=2**30,
+    requested_bytes=2**50,
     read_write_many=False,
 )
-"""A claim of one pod at a time; those of several need nothing on their pods' nodes."""
+"""A claim of one pod at a time; those of several need nothing on their pods' nodes. It is larger
+than what Longhorn may ask for because of its class."""

@@ -1,6 +1,6 @@
 """What is wrong or at risk, found in the objects alone: so it works on a support bundle, too."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 
 import msgspec
@@ -9,8 +9,9 @@ from cli.data import data_in
 from cli.largest import largest
 from cli.survey.losses import endangered
 from extender import ClusterView, Extender, UnresolvableClaimError
-from extender.demand import LONGHORN_PROVISIONERS, estimate_volume
-from extender.kubernetes import Claim, ClaimKey, StorageClass
+from extender.demand import LONGHORN_PROVISIONERS, estimate_volume, future_volume_name
+from extender.errors import UnseenObjectError
+from extender.kubernetes import Claim, ClaimKey, StorageClass, class_of
 from extender.space import why_unusable
 from extender.verdicts import node_rejection
 from longhorn import (
@@ -93,6 +94,10 @@ class Rule(Enum):
         Severity.ERROR,
         "delete the class and create it again: Longhorn refuses its volumes",
     )
+    CLAIM_UNUSABLE = (
+        Severity.ERROR,
+        "delete the claim and create it again, unless the advice says otherwise",
+    )
     CLASS_WITHOUT_ROOM = (
         Severity.ERROR,
         "add {disk}{tags}, free one, or raise storage-over-provisioning-percentage",
@@ -147,12 +152,13 @@ def survey(view: ClusterView, extender: Extender, claims: Mapping[VolumeName, st
         extender: Decides what fits.
         claims: How volumes are named, by their claims.
     """
-    lost_with = endangered(view)
+    lost_with, of_classes = endangered(view), [*_of_classes(view, extender)]
     found = [
         *_of_volumes(view, claims),
         *_of_nodes(lost_with, claims),
         *_of_disks(view),
-        *_of_classes(view, extender),
+        *of_classes,
+        *_of_claims(view, {each.text for each in of_classes}),
     ]
     order = [*Severity]
     return Survey(
@@ -281,13 +287,34 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         try:
             volume = estimate_volume(_ANY_CLAIM, class_, view)
         except UnresolvableClaimError as error:
-            yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
+            if _is_sure(error, view):
+                yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
             continue
         figures = largest(class_, view, extender)
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
             yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name], **_takers(volume, view.settings))
         yield from _of_binding(class_, volume)
+
+
+def _of_claims(view: ClusterView, told: Collection[str]) -> Iterator[Finding]:
+    """Name claims of which Longhorn makes no volume, but for what was *told* of their classes."""
+    for key, claim in sorted(view.claims.items()):
+        class_ = class_of(claim, view.storage_classes)
+        is_made = claim.persistent_volume or future_volume_name(claim) in view.volumes
+        if class_ is None or class_.provisioner not in LONGHORN_PROVISIONERS or is_made:
+            continue
+        try:
+            estimate_volume(claim, class_, view)
+        except UnresolvableClaimError as error:
+            if str(error) not in told and _is_sure(error, view):
+                yield _found(Rule.CLAIM_UNUSABLE, str(error), [key])
+
+
+def _is_sure(error: UnresolvableClaimError, view: ClusterView) -> bool:
+    """Whether what is missing is missing in the cluster: there are other objects of the kind."""
+    is_unseen = isinstance(error, UnseenObjectError) and error.kind == "BackingImage"
+    return bool(view.backing_images) or not is_unseen
 
 
 def _takers(volume: Volume, settings: Settings) -> dict[str, str]:
@@ -345,6 +372,7 @@ _ANY_CLAIM = Claim(
     uid=None,
     persistent_volume=None,
     storage_class=None,
-    requested_bytes=2**30,
+    requested_bytes=2**50,
     read_write_many=False,
 )
+"""Larger than what Longhorn may ask for because of its class."""

@@ -1,9 +1,10 @@
 """The volume that Longhorn's CSI driver would create for a claim that is not bound yet.
 
-Source: longhorn-manager csi/controller_server.go CreateVolume and csi/util.go getVolumeOptions.
+Sources: longhorn-manager csi/controller_server.go CreateVolume, csi/util.go getVolumeOptions, and
+what its webhook refuses, webhook/resources/volume/validator.go Create.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from extender.demand.parameters import (
@@ -11,13 +12,12 @@ from extender.demand.parameters import (
     ClassParameters,
     bad_parameter,
     check_tags,
-    is_migratable,
     read_parameters,
     selector_of,
 )
-from extender.errors import ClaimProblem, UnresolvableClaimError
+from extender.errors import ClaimProblem, UnresolvableClaimError, sized
 from extender.kubernetes import Claim, StorageClass
-from extender.view import ClusterView
+from extender.view import ClusterView, find
 from longhorn import (
     MOST_REPLICAS,
     BackingImage,
@@ -30,6 +30,13 @@ from longhorn import (
 )
 
 Found = TypeVar("Found")
+
+_MIB = 2**20
+_LARGEST_HEADER_BYTES = 16 * _MIB
+"""An encrypted volume must be larger."""
+_SMALLEST_XFS_BYTES = 300 * _MIB
+_MADE_ALONG = ("download", "export-from-volume")
+"""Backing images from such sources the driver makes along with a volume."""
 
 NEW_VOLUME_DEFAULTS: Mapping[str, str] = {
     "default-data-locality": "disabled",
@@ -47,8 +54,8 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     """Return the volume that would be created for *claim*.
 
     Raises:
-        UnresolvableClaimError: The driver would refuse to create it, as far as that is checked:
-            size, engine, locality, selectors, and the replicas of strict-local volumes.
+        UnresolvableClaimError: Longhorn would refuse to create it, whatever the node. Nothing is
+            refused for what was not read.
     """
     if claim.requested_bytes < 0:
         why, kind = ClaimProblem.NEGATIVE_SIZE, "PersistentVolumeClaim"
@@ -57,8 +64,8 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
     wanted_replicas = parameters.wanted_replicas or _by_setting(
         "default-replica-count", parameters.engine, view, _replica_count
     )
-    source = _source(claim, view)
-    size_bytes = source.size_bytes if source else volume_size_bytes(claim.requested_bytes)
+    source = _source(claim, storage_class, view)
+    size_bytes = volume_size_bytes(claim.requested_bytes)
     keeps_zone, keeps_region = _kept_place(parameters, storage_class, view)
     volume = Volume(
         name=future_volume_name(claim),
@@ -68,7 +75,7 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         node_selector=() if parameters.shards else parameters.node_selector,
         disk_selector=parameters.disk_selector,
         backing_image=parameters.backing_image,
-        shared=claim.read_write_many and not is_migratable(storage_class),
+        shared=claim.read_write_many and not parameters.migratable,
         data_chunks=0 if parameters.shards is None else parameters.shards.data_chunks,
         shard_bytes=0 if parameters.shards is None else parameters.shards.size_bytes(size_bytes),
         is_estimate=True,
@@ -84,23 +91,88 @@ def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView
         # Longhorn's webhook writes it, whatever is asked for (volume mutator Create).
         engine_image=view.setting_values.get("default-engine-image", ""),
     )
-    _check(volume, storage_class, view)
+    _check(volume, parameters, storage_class, view)
+    image = image_of_new(volume, storage_class, view)
+    faults = [*_faults(volume, claim, parameters, source)]
+    if not (claim.is_restored or "fromBackup" in storage_class.parameters):  # of whatever size
+        faults += _sizes(volume, claim, parameters, image)
+    if faults:
+        raise _refused(claim, *faults[0])
     return volume
 
 
-def _check(volume: Volume, storage_class: StorageClass, view: ClusterView) -> None:
-    """See that the driver would create a volume that is read without error so far.
+def _refused(claim: Claim, text: str, advice: str) -> UnresolvableClaimError:
+    why, kind = ClaimProblem.REFUSED, "PersistentVolumeClaim"
+    return UnresolvableClaimError(why, kind, claim.key, f"asks for {text}", advice)
+
+
+def _faults(
+    volume: Volume, claim: Claim, parameters: ClassParameters, source: Volume | None
+) -> Iterator[tuple[str, str]]:
+    """Say what Longhorn refuses of a claim, if its class is well, and what to do.
+
+    Sources: longhorn-manager csi/controller_server.go validateVolumeCapabilities and CreateVolume,
+    types/types.go ValidateDataLocalityAndAccessMode, webhook/resources/volume/validator.go
+    validateShardedConstraints and verifyVolumeDataSource.
+    """
+    if claim.read_only_many:
+        yield "ReadOnlyMany, which Longhorn has not", "use ReadWriteOnce or ReadWriteMany"
+    if volume.shared and volume.locality is Locality.STRICT_LOCAL:
+        advice = "use ReadWriteOnce, or a class of another locality"
+        yield "ReadWriteMany, and its volume would be strict-local", advice
+    if source is None:
+        return
+    copy = f"a copy of {claim.copy_of}"
+    if volume.size_bytes != source.size_bytes:
+        asked, has = sized(claim.requested_bytes), sized(source.size_bytes)
+        yield f"{asked} and {copy}, which has {has}", f"ask for {has}, and for more afterwards"
+    if volume.disk_type != source.disk_type or volume.sharded:
+        yield f"{copy}, which is of another kind", "use a class of the same engine, without shards"
+    if parameters.linked and (not volume.is_v2 or volume.wanted_replicas > source.wanted_replicas):
+        advice = f"use data engine v2 and at most {source.wanted_replicas} replicas"
+        yield f"{copy} as a linked clone", advice
+
+
+def _sizes(
+    volume: Volume, claim: Claim, parameters: ClassParameters, image: BackingImage | None
+) -> Iterator[tuple[str, str]]:
+    """Say the same of sizes.
+
+    Sources: longhorn-manager csi/controller_server.go CreateVolume, datastore/longhorn.go
+    CheckVolume, webhook/resources/volume/validator.go Create.
+    """
+    asked = sized(claim.requested_bytes)
+    if image is not None and image.engine not in ("", parameters.engine):
+        yield f"backing image {image.name} of data engine {image.engine}", "use a class of that one"
+    if image is not None and volume.size_bytes < image.virtual_bytes:
+        least = sized(image.virtual_bytes)
+        yield f"{asked}, and backing image {image.name} has {least}", "ask for at least as much"
+    if parameters.encrypted and volume.size_bytes <= _LARGEST_HEADER_BYTES:
+        yield f"{asked}, and its volume would be encrypted", "ask for more than 16 MiB"
+    is_new = not (claim.is_block or claim.copy_of)
+    if parameters.filesystem == "xfs" and is_new and volume.size_bytes < _SMALLEST_XFS_BYTES:
+        yield f"{asked}, and its file system would be XFS", "ask for at least 300 MiB"
+
+
+def _check(
+    volume: Volume, parameters: ClassParameters, storage_class: StorageClass, view: ClusterView
+) -> None:
+    """See that Longhorn would take of the class what it can only judge by the cluster.
 
     Raises:
         UnresolvableClaimError: It would not.
     """
-    if not (volume.sharded or view.unreadable_nodes):  # these may have any tag
-        check_tags(storage_class, "nodeSelector", volume.node_selector, view.node_tags)
-        check_tags(storage_class, "diskSelector", volume.disk_selector, view.disk_tags)
+    if not view.unreadable_nodes:  # these may have any tag
+        check_tags(storage_class, "nodeSelector", parameters.node_selector, view.node_tags)
+        check_tags(storage_class, "diskSelector", parameters.disk_selector, view.disk_tags)
     if volume.locality is Locality.STRICT_LOCAL and volume.wanted_replicas != 1:
         raise bad_parameter(
             storage_class, "numberOfReplicas", "a strict-local volume must have 1 replica"
         )
+    engine = f"{parameters.engine}-data-engine"
+    if view.setting_values.get(engine) == "false":
+        advice = f"set Longhorn's setting {engine} to true, or use the other engine"
+        raise bad_parameter(storage_class, "dataEngine", advice)
 
 
 def _kept_place(
@@ -124,18 +196,49 @@ def _kept_place(
     return is_zonal, region or not is_zonal
 
 
-def _source(claim: Claim, view: ClusterView) -> Volume | None:
-    """Return the volume that a claim is to be a copy of: Longhorn refuses any other size."""
-    source = view.claims.get(claim.copy_of) if claim.copy_of else None
-    name = source.persistent_volume if source else None
-    bound = view.persistent_volumes.get(name) if name else None
+def _source(claim: Claim, storage_class: StorageClass, view: ClusterView) -> Volume | None:
+    """Return the volume that a claim is to be a copy of, None if it is not known.
+
+    Source: kubernetes-csi/external-provisioner pkg/controller/controller.go getPVCSource.
+
+    Raises:
+        UnresolvableClaimError: There is none that Longhorn can copy.
+    """
+    if not claim.copy_of:
+        return None
+    source = find("PersistentVolumeClaim", claim.copy_of, view.claims, view)
+    bound = view.persistent_volumes.get(source.persistent_volume or "")
+    is_usable = source.persistent_volume is not None and not source.deleting
+    if not is_usable or (bound is not None and bound.driver != storage_class.provisioner):
+        text = f"a copy of {source.key}, which has no volume of {storage_class.provisioner}"
+        raise _refused(claim, text, "have a pod use that one first, or copy another")
     return view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
+
+
+def image_of_new(
+    volume: Volume, storage_class: StorageClass, view: ClusterView
+) -> BackingImage | None:
+    """Return the backing image of a volume that is to be made; None if it has none.
+
+    Source: longhorn-manager csi/controller_server.go checkAndPrepareBackingImage.
+
+    Raises:
+        UnresolvableClaimError: It is not there, and the driver would not make it.
+    """
+    name, images = volume.backing_image, view.backing_images
+    if not name:
+        return None
+    is_unreadable = ("BackingImage", name) in view.unreadable
+    known = None if is_unreadable else images.get(name) or future_backing_image(storage_class)
+    # Without any the kind may not have been read; then only local replicas do not do without.
+    is_missed = volume.needs_local_replica or bool(images and not is_unreadable)
+    return find("BackingImage", name, images, view) if known is None and is_missed else known
 
 
 def future_backing_image(storage_class: StorageClass) -> BackingImage | None:
     """Return the image the driver would create along with the volume, if the class says how."""
     parameters = storage_class.parameters
-    if not parameters.get("backingImageDataSourceType"):
+    if parameters.get("backingImageDataSourceType") not in _MADE_ALONG:
         return None
     return BackingImage(
         name=parameters.get("backingImage", ""),

@@ -1,6 +1,7 @@
 """What the parameters of a StorageClass say of its volumes.
 
-Source: longhorn-manager csi/util.go getVolumeOptions.
+Source: longhorn-manager csi/util.go getVolumeOptions, and of volumes with shards
+webhook/resources/volume/validator.go validateShardedConstraints.
 """
 
 from collections.abc import Collection
@@ -23,8 +24,25 @@ from longhorn import (
 DISK_TYPES = {"v1": "filesystem", "v2": "block"}
 """By data engine."""
 MOST_CHUNKS = 32
+_SOFT = ("ignored", "enabled", "disabled")
+_OTHERS = {
+    "replicaAutoBalance": ("ignored", "disabled", "least-effort", "best-effort"),
+    "replicaSoftAntiAffinity": _SOFT,
+    "replicaZoneSoftAntiAffinity": _SOFT,
+    "unmapMarkSnapChainRemoved": _SOFT,
+    "freezeFilesystemForSnapshot": _SOFT,
+}
+"""What Longhorn takes one of a few words for, also where nothing depends on it."""
 _STRIP_SIZES = ("4", "8", "16", "32", "64", "128", "256", "512", "1024")
 """In KiB."""
+_PREFIXED_FSTYPE = "csi.storage.k8s.io/fstype"
+
+
+class _Job(msgspec.Struct, rename="camel"):
+    """A recurring job that volumes are to have, or a group of them."""
+
+    name: str | None = None
+    is_group: bool | None = None
 
 
 class Shards(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +78,11 @@ class ClassParameters(msgspec.Struct, frozen=True, kw_only=True):
     node_selector: Selector
     disk_selector: Selector
     backing_image: str | None
+    encrypted: bool
+    migratable: bool
+    """Whether a volume that several pods share can be attached to two nodes at once."""
+    filesystem: str
+    """As its author wrote it; empty for the driver's default."""
     topology: str
     """any, zonal or regional."""
     soft_anti_affinity: bool | None
@@ -75,17 +98,29 @@ def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Class
     """
     storage_class = StorageClass(name=name, provisioner="", parameters=dict(parameters))
     values = storage_class.parameters
-    wanted_replicas = _wanted_replicas(storage_class)
-    shards = _shards(storage_class) if values.get("dataLayout.type") == "sharded" else None
+    wanted_replicas, locality = _wanted_replicas(storage_class), _locality(storage_class)
+    layout = _one_of(storage_class, "dataLayout.type", "", ("", "replicated", "sharded"))
+    shards = _shards(storage_class) if layout == "sharded" else None
+    for parameter, is_refused in {
+        "numberOfReplicas": wanted_replicas > 1,
+        "dataLocality": locality not in (None, Locality.DISABLED),
+        "backingImage": bool(values.get("backingImage")),
+    }.items():
+        if shards and is_refused:
+            raise bad_parameter(storage_class, parameter, "leave it out: a volume has shards")
+    _check_others(storage_class)
     return ClassParameters(
         engine=_one_of(storage_class, "dataEngine", "v1", DISK_TYPES),
         shards=shards,
         linked=values.get("cloneMode") == "linked-clone",
         wanted_replicas=shards.count if shards else wanted_replicas,
-        locality=Locality.DISABLED if shards else _locality(storage_class),
+        locality=Locality.DISABLED if shards else locality,
         node_selector=selector_of(storage_class, "nodeSelector"),
         disk_selector=selector_of(storage_class, "diskSelector"),
         backing_image=values.get("backingImage") or None,
+        encrypted=_is_true(storage_class, "encrypted"),
+        migratable=_is_true(storage_class, "migratable"),
+        filesystem=_filesystem(storage_class),
         # Each shard has a node of its own; of zones and disks Longhorn does not ask then.
         soft_anti_affinity=(
             False if shards else _is_soft(storage_class, "replicaSoftAntiAffinity")
@@ -95,14 +130,6 @@ def read_parameters(name: str, parameters: tuple[tuple[str, str], ...]) -> Class
         or _is_soft(storage_class, "replicaZoneSoftAntiAffinity"),
         disk_soft_anti_affinity=_is_soft(storage_class, "replicaDiskSoftAntiAffinity"),
     )
-
-
-def is_migratable(storage_class: StorageClass) -> bool:
-    """Whether a volume that several pods share can be attached to two nodes at once."""
-    try:
-        return parse_bool(storage_class.parameters.get("migratable", "false"))
-    except ValueError:
-        raise bad_parameter(storage_class, "migratable", "use true or false") from None
 
 
 def selector_of(storage_class: StorageClass, parameter: str) -> Selector:
@@ -144,6 +171,50 @@ def bad_parameter(
     )
 
 
+def _check_others(storage_class: StorageClass) -> None:
+    """Refuse what Longhorn refuses of parameters that nothing here depends on.
+
+    Not looked at are backupBlockSize, frontend, fromBackup, dataSource, share and exclusive, what
+    only ublk and NVMe-TCP read, and what is only read at a mount, such as nfsOptions.
+    """
+    values = storage_class.parameters
+    for parameter, allowed in _OTHERS.items():
+        _one_of(storage_class, parameter, "ignored", allowed)
+    _is_true(storage_class, "disableRevisionCounter")
+    _number(storage_class, "staleReplicaTimeout")
+    try:
+        msgspec.json.decode(values.get("recurringJobSelector", "[]"), type=list[_Job | None] | None)
+    except (msgspec.MsgspecError, RecursionError):
+        advice = 'use JSON such as [{"name":"JOB","isGroup":false}]'
+        raise bad_parameter(storage_class, "recurringJobSelector", advice) from None
+
+
+def _is_true(storage_class: StorageClass, parameter: str) -> bool:
+    try:
+        return parse_bool(storage_class.parameters.get(parameter, "false"))
+    except ValueError:
+        raise bad_parameter(storage_class, parameter, "use true or false") from None
+
+
+def _number(storage_class: StorageClass, parameter: str) -> int:
+    try:
+        return parse_int(storage_class.parameters.get(parameter, "0"))
+    except ValueError:
+        raise bad_parameter(storage_class, parameter, "use a whole number") from None
+
+
+def _filesystem(storage_class: StorageClass) -> str:
+    """Return the file system of new volumes, as external-provisioner finds it.
+
+    Source: kubernetes-csi/external-provisioner pkg/controller/controller.go prepareProvision.
+    """
+    values = storage_class.parameters
+    found = [each for each in values if each.lower() == "fstype" or each == _PREFIXED_FSTYPE]
+    if len(found) > 1:
+        raise bad_parameter(storage_class, found[0], f"leave {found[0]} or {found[1]} out")
+    return values[found[0]] if found else ""
+
+
 def _shards(storage_class: StorageClass) -> Shards:
     """Read how many shards there are, and of which size; Longhorn has no defaults for that.
 
@@ -179,7 +250,9 @@ def _one_of(
 ) -> str:
     value = storage_class.parameters.get(parameter, default)
     if value not in allowed:
-        raise bad_parameter(storage_class, parameter, f"use one of {', '.join(sorted(allowed))}")
+        raise bad_parameter(
+            storage_class, parameter, f"use one of {', '.join(sorted(filter(None, allowed)))}"
+        )
     return value
 
 
@@ -203,8 +276,7 @@ def _topology(storage_class: StorageClass) -> str:
 
 def _is_soft(storage_class: StorageClass, parameter: str) -> bool | None:
     """Read an anti-affinity; None if Longhorn's setting counts."""
-    allowed = ("ignored", "enabled", "disabled")
-    value = _one_of(storage_class, parameter, "ignored", allowed)
+    value = _one_of(storage_class, parameter, "ignored", _SOFT)
     return None if value == "ignored" else value == "enabled"
 
 
@@ -213,10 +285,7 @@ def _wanted_replicas(storage_class: StorageClass) -> int:
 
     Longhorn's webhook refuses more than 20, and more than one for a strict-local volume.
     """
-    try:
-        replicas = parse_int(storage_class.parameters.get("numberOfReplicas", "0"))
-    except ValueError:
-        raise bad_parameter(storage_class, "numberOfReplicas", "use a whole number") from None
+    replicas = _number(storage_class, "numberOfReplicas")
     if not 0 <= replicas <= MOST_REPLICAS:
         advice = f"a volume has 1 to {MOST_REPLICAS} replicas"
         raise bad_parameter(storage_class, "numberOfReplicas", advice)

@@ -1,15 +1,14 @@
 """From a pod to its Longhorn volumes, and which of them must have a replica on the pod's node."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import structs
 
-from extender.demand.estimates import estimate_volume, future_backing_image, future_volume_name
-from extender.errors import ClaimProblem, UnresolvableClaimError, UnseenObjectError
+from extender.demand.estimates import estimate_volume, future_volume_name, image_of_new
+from extender.errors import ClaimProblem, UnresolvableClaimError
 from extender.kubernetes import Claim, ClaimKey, PodRef, StorageClass, class_name
-from extender.view import ClusterView
+from extender.view import ClusterView, find
 from longhorn import (
     BackingImage,
     Locality,
@@ -27,8 +26,6 @@ LONGHORN_DRIVERS = frozenset({"driver.longhorn.io", "io.rancher.longhorn"})
 """CSI driver names in PersistentVolumes: today's, and the one of Longhorn's first releases."""
 LONGHORN_PROVISIONERS = frozenset({"driver.longhorn.io", "rancher.io/longhorn"})
 """The same in StorageClasses."""
-Key = TypeVar("Key", bound=str)
-Found = TypeVar("Found")
 
 
 class WantedVolume(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +76,7 @@ def resolve(pod: PodRef, view: ClusterView) -> PodRequest:
             unreadable, or Longhorn would refuse to create the volume.
     """
     for key in pod.claims:
-        if _find("PersistentVolumeClaim", key, view.claims, view).deleting:
+        if find("PersistentVolumeClaim", key, view.claims, view).deleting:
             raise UnresolvableClaimError(
                 ClaimProblem.DELETING,
                 "PersistentVolumeClaim",
@@ -128,7 +125,7 @@ def needed_class(claim: Claim, view: ClusterView) -> StorageClass:
             "has no StorageClass and no PersistentVolume",
             "name a StorageClass, make one the default, or bind the claim",
         )
-    return _find("StorageClass", name, view.storage_classes, view)
+    return find("StorageClass", name, view.storage_classes, view)
 
 
 def new_volume(
@@ -140,14 +137,7 @@ def new_volume(
         UnresolvableClaimError: Longhorn would refuse to, or the image is missing.
     """
     volume = estimate_volume(claim, storage_class, view)
-    if not volume.backing_image:
-        return volume, None
-    is_unreadable = ("BackingImage", volume.backing_image) in view.unreadable
-    if volume.backing_image not in view.backing_images and not is_unreadable:
-        future = future_backing_image(storage_class)
-        if future is not None:
-            return volume, future
-    return volume, _image_of(volume, volume.backing_image, view)
+    return volume, image_of_new(volume, storage_class, view)
 
 
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:
@@ -221,7 +211,7 @@ def _check_replicas(volume: Volume, view: ClusterView) -> None:
 
 def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
     """Return the claim's volume and its backing image, or None if it is not Longhorn's."""
-    claim = _find("PersistentVolumeClaim", key, view.claims, view)
+    claim = find("PersistentVolumeClaim", key, view.claims, view)
     if claim.persistent_volume is not None:
         return _bound_volume(claim.persistent_volume, view)
     storage_class = needed_class(claim, view)
@@ -234,14 +224,14 @@ def _volume_of(key: ClaimKey, view: ClusterView) -> tuple[Volume, BackingImage |
 
 
 def _bound_volume(name: str, view: ClusterView) -> tuple[Volume, BackingImage | None] | None:
-    persistent_volume = _find("PersistentVolume", name, view.persistent_volumes, view)
+    persistent_volume = find("PersistentVolume", name, view.persistent_volumes, view)
     if persistent_volume.driver not in LONGHORN_DRIVERS:
         return None
     return _existing_volume(VolumeName(persistent_volume.volume_handle or ""), view)
 
 
 def _existing_volume(name: VolumeName, view: ClusterView) -> tuple[Volume, BackingImage | None]:
-    volume = _find("Volume", name, view.volumes, view)
+    volume = find("Volume", name, view.volumes, view)
     if volume.deleting:
         raise UnresolvableClaimError(
             ClaimProblem.DELETING,
@@ -258,25 +248,7 @@ def _image_of(volume: Volume, name: str, view: ClusterView) -> BackingImage | No
     """Return a volume's backing image: nobody knows without it where a local replica may go."""
     if not volume.needs_local_replica:
         return view.backing_images.get(name)
-    return _find("BackingImage", name, view.backing_images, view)
-
-
-def _find(kind: str, name: Key, objects: Mapping[Key, Found], view: ClusterView) -> Found:
-    found = objects.get(name)
-    if found is not None:
-        return found
-    unreadable = view.unreadable.get((kind, name))
-    if unreadable is not None:
-        raise UnresolvableClaimError(
-            ClaimProblem.UNREADABLE, kind, name, "cannot be read", unreadable
-        )
-    raise UnseenObjectError(
-        ClaimProblem.NOT_FOUND,
-        kind,
-        name,
-        "is not in the cluster",
-        "create it, or wait until the extender has seen it",
-    )
+    return find("BackingImage", name, view.backing_images, view)
 
 
 def _fixed_request(request: PodRequest, node: Node) -> PodRequest:

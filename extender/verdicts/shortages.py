@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from extender.errors import sized
 from extender.verdicts.rejections import ClusterChange, Rejection
 
 
@@ -26,13 +27,13 @@ class NoRoomAnywhere(Rejection, frozen=True, kw_only=True):
     def __str__(self) -> str:
         if self.beyond_limits:
             return (
-                f"a replica of a volume of {_size(self.size_bytes)} has room only because other "
+                f"a replica of a volume of {sized(self.size_bytes)} has room only because other "
                 f"disks are filled beyond their limits"
             )
         beside = "beside the pod's other volumes " if self.beside_own else ""
         return (
             f"{beside}no disk of any Longhorn node takes a replica of a volume of "
-            f"{_size(self.size_bytes)}, so Longhorn could not start it"
+            f"{sized(self.size_bytes)}, so Longhorn could not start it"
         )
 
 
@@ -44,7 +45,7 @@ class TooFewReplicas(Rejection, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return (
-            f"not all {self.wanted} replicas of a volume of {_size(self.size_bytes)} have room, "
+            f"not all {self.wanted} replicas of a volume of {sized(self.size_bytes)} have room, "
             f"and Longhorn starts none with fewer "
             f"(allow-volume-creation-with-degraded-availability is false)"
         )
@@ -82,7 +83,7 @@ class FilesystemLimit(Rejection, frozen=True, kw_only=True):
     size_bytes: int
 
     def __str__(self) -> str:
-        return f"a volume of {_size(self.size_bytes)} is too large for the disks' file systems"
+        return f"a volume of {sized(self.size_bytes)} is too large for the disks' file systems"
 
 
 class InsufficientStorage(Rejection, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ class InsufficientStorage(Rejection, frozen=True, kw_only=True):
     size_bytes: int
 
     def __str__(self) -> str:
-        return f"no disk of the Longhorn node has room for a volume of {_size(self.size_bytes)}"
+        return f"no disk of the Longhorn node has room for a volume of {sized(self.size_bytes)}"
 
 
 class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ class VolumesDoNotFit(Rejection, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return (
-            f"the {self.volumes} volumes the pod needs here ({_size(self.size_bytes)} in all) "
+            f"the {self.volumes} volumes the pod needs here ({sized(self.size_bytes)} in all) "
             f"do not fit together on the disks of the Longhorn node"
         )
 
@@ -116,7 +117,7 @@ class TooFewShards(Rejection, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return (
-            f"not all {self.wanted} shards of a volume have room: {_size(self.size_bytes)} each, "
+            f"not all {self.wanted} shards of a volume have room: {sized(self.size_bytes)} each, "
             "every one on a Longhorn node of its own"
         )
 
@@ -139,14 +140,6 @@ class PackingUndecided(Rejection, frozen=True):
     reason = "packing_undecided"
     ended_by = ClusterChange.ANYWHERE
     text = "whether the pod's volumes fit on this node was not decided within the step limit"
-
-
-def _size(size_bytes: int) -> str:
-    """Say the size in the largest unit that is exact; volumes are multiples of 2 MiB."""
-    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
-        if size_bytes % unit == 0:
-            return f"{size_bytes // unit} {name}"
-    return f"{size_bytes} B"
 
 
 REASONS: Mapping[str, type[Rejection]] = {

@@ -158,10 +158,12 @@ class Shard(KubeStruct, frozen=True):
 class BackingImageSpec(KubeStruct, frozen=True):
     node_selector: list[str] | None = None
     disk_selector: list[str] | None = None
+    data_engine: Text = None
 
 
 class BackingImageStatus(KubeStruct, frozen=True):
     real_size: Bytes = None
+    virtual_size: Bytes = None
 
 
 class BackingImage(KubeStruct, frozen=True):

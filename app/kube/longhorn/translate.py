@@ -208,10 +208,12 @@ def replica_record(replica: objects.Replica) -> Replica:
 
 def backing_image_record(image: objects.BackingImage) -> BackingImage:
     """Translate a BackingImage."""
-    spec = image.spec or objects.BackingImageSpec()
+    spec, status = image.spec or objects.BackingImageSpec(), image.status
     return BackingImage(
         name=image.metadata.name,
-        size_bytes=_bytes(image.status.real_size if image.status else None),
+        size_bytes=_bytes(status.real_size if status else None),
+        virtual_bytes=_bytes(status.virtual_size if status else None),
+        engine=spec.data_engine or "",
         node_selector=tuple(spec.node_selector or ()),
         disk_selector=tuple(spec.disk_selector or ()),
     )

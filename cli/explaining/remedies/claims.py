@@ -23,6 +23,9 @@ ERRORS: Mapping[str, Remedy] = {
     "volume_without_size": Remedy("", "Wait."),
     "negative_size": Remedy("", "Correct the claim."),
     "bad_parameter": Remedy("", "Create a StorageClass with another value, or tag nodes or disks."),
+    "claim_refused": Remedy(
+        "", "Delete the claim and create it again, unless the advice says otherwise."
+    ),
     "bad_setting": Remedy("", "Correct it."),
 }
 """Why a claim cannot be judged; the texts are those of `UnresolvableClaimError`."""

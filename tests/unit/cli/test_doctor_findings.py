@@ -632,6 +632,7 @@ CASES: list[tuple[Problem, Mapping[str, Any], str]] = [
                     storage_class(
                         "s",
                         dataEngine="v2",
+                        dataLocality="disabled",
                         dataLayout__type="sharded",
                         dataLayout__dataChunks="2",
                         dataLayout__parityChunks="1",

@@ -67,6 +67,7 @@ def test_a_claim_becomes_the_volume_of_its_class() -> None:
 IN_SHARDS = storage_class(
     **{
         "dataEngine": "v2",
+        "dataLocality": "disabled",
         "dataLayout.type": "sharded",
         "dataLayout.dataChunks": "2",
         "dataLayout.parityChunks": "1",

@@ -272,16 +272,22 @@ def test_claim_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "copy_of"),
+    ("source", "copy_of", "is_restored"),
     [
-        ({"kind": "PersistentVolumeClaim", "name": "other"}, "team/other"),
-        ({"kind": "VolumeSnapshot", "name": "other", "apiGroup": "snapshot.storage.k8s.io"}, None),
-        ({"kind": "PersistentVolumeClaim"}, None),
-        ({}, None),
-        (None, None),
+        ({"kind": "PersistentVolumeClaim", "name": "other"}, "team/other", False),
+        (
+            {"kind": "VolumeSnapshot", "name": "o", "apiGroup": "snapshot.storage.k8s.io"},
+            None,
+            True,
+        ),
+        ({"kind": "PersistentVolumeClaim"}, None, True),
+        ({}, None, False),
+        (None, None, False),
     ],
 )
-def test_another_claim_that_a_claim_is_a_copy_of(source: object, copy_of: str | None) -> None:
+def test_what_the_data_of_a_claim_begin_with(
+    source: object, copy_of: str | None, *, is_restored: bool
+) -> None:
     written = core_document(
         "PersistentVolumeClaim",
         "data",
@@ -292,7 +298,22 @@ def test_another_claim_that_a_claim_is_a_copy_of(source: object, copy_of: str | 
     found = read(written)
 
     assert isinstance(found, Claim)
-    assert found.copy_of == copy_of
+    assert (found.copy_of, found.is_restored) == (copy_of, is_restored)
+
+
+def test_what_only_some_claims_have() -> None:
+    owners = [{"kind": "App", "uid": "1"}, {"kind": "Pod", "uid": "2", "controller": True}]
+    written = core_document(
+        "PersistentVolumeClaim",
+        "data",
+        metadata={"ownerReferences": owners},
+        spec={"volumeMode": "Block", "accessModes": ["ReadOnlyMany"]},
+    )
+
+    found = read(written)
+
+    assert isinstance(found, Claim)
+    assert (found.controller, found.is_block, found.read_only_many) == ("2", True, True)
 
 
 @pytest.mark.parametrize(
@@ -333,10 +354,16 @@ def test_requested_size(storage: object, expected: int) -> None:
             document(
                 "BackingImage",
                 "image",
-                spec={"nodeSelector": ["a"], "diskSelector": ["b"]},
-                status={"realSize": 402653184, "size": 7},
+                spec={"nodeSelector": ["a"], "diskSelector": ["b"], "dataEngine": "v2"},
+                status={"realSize": 402653184, "size": 7, "virtualSize": 2 * GIB},
             ),
-            backing_image(size_bytes=402653184, node_selector=["a"], disk_selector=["b"]),
+            backing_image(
+                size_bytes=402653184,
+                virtual_bytes=2 * GIB,
+                engine="v2",
+                node_selector=["a"],
+                disk_selector=["b"],
+            ),
         ),
         (document("Setting", "s", value="100", novelty=[{}]), Setting(name="s", value="100")),
         (core_document("Node", "node-1"), KubernetesNode(name=NodeName("node-1"))),

@@ -1,5 +1,6 @@
 """The volume that Longhorn's driver would make for a claim."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.builders import (
     MIB,
     accepted,
     ask,
+    backing_image,
     bare_class,
     bound,
     claim,
@@ -21,6 +23,7 @@ from tests.builders import (
     document,
     fits,
     node,
+    persistent_volume,
     read,
     setting,
     storage_class,
@@ -33,7 +36,7 @@ CLUSTER = node("node-1", disk(tags=["ssd", "nvme"]), tags=["storage", "gpu"])
 
 def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volume:
     values = [setting(name.replace("_", "-"), value) for name, value in settings.items()]
-    return estimate_volume(claim, storage_class, view_of(CLUSTER, *values))
+    return estimate_volume(claim, storage_class, view_of(CLUSTER, backing_image(), *values))
 
 
 def new_volume(name: str, **how: Any) -> Volume:
@@ -113,6 +116,9 @@ def test_shards_of_a_volume_that_is_yet_to_be_made() -> None:
     assert (found.soft_anti_affinity, found.zone_soft_anti_affinity) == (False, True)
 
 
+SHARDED = sharded().parameters
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -186,12 +192,36 @@ NO_VOLUME = "(spaces count), so no volume can be created"
         ({"migratable": "maybe"}, "migratable 'maybe'; use true or false"),
         ({"migratable": ""}, "migratable ''; use true or false"),
         ({"migratable": "TrUe"}, "migratable 'TrUe'; use true or false"),
+        ({"encrypted": "yes"}, "encrypted 'yes'; use true or false"),
+        ({"disableRevisionCounter": ""}, "disableRevisionCounter ''; use true or false"),
+        ({"staleReplicaTimeout": "30m"}, "staleReplicaTimeout '30m'; use a whole number"),
+        (
+            {"replicaAutoBalance": "best"},
+            "replicaAutoBalance 'best'; use one of best-effort, disabled, ignored, least-effort",
+        ),
+        (
+            {"unmapMarkSnapChainRemoved": "true"},
+            "unmapMarkSnapChainRemoved 'true'; use one of disabled, enabled, ignored",
+        ),
+        (
+            {"freezeFilesystemForSnapshot": ""},
+            "freezeFilesystemForSnapshot ''; use one of disabled, enabled, ignored",
+        ),
+        (
+            {"recurringJobSelector": "daily"},
+            """recurringJobSelector 'daily'; use JSON such as [{"name":"JOB","isGroup":false}]""",
+        ),
+        (
+            {"fsType": "xfs", "csi__storage__k8s__io/fstype": "xfs"},
+            "fsType 'xfs'; leave fsType or csi.storage.k8s.io/fstype out",
+        ),
+        ({"dataLayout__type": "raid"}, "dataLayout.type 'raid'; use one of replicated, sharded"),
     ],
     ids=str,
 )
 def test_class_of_which_no_volume_can_be_made(parameters: dict[str, str], expected: str) -> None:
     strict = {"dataLocality": "strict-local"} if "numberOfReplicas" in parameters else {}
-    asked = claim(read_write_many="migratable" in parameters)
+    asked = claim()
     with pytest.raises(UnresolvableClaimError) as caught:
         estimate(asked, storage_class(**strict, **parameters))
 
@@ -217,28 +247,26 @@ def test_negative_size() -> None:
     )
 
 
-def test_no_shard_is_placed_on_a_disk_without_a_tag_that_no_disk_has() -> None:
-    class_ = sharded()
-    of_no_disk = bare_class(parameters={**class_.parameters, "diskSelector": "none"})
-
-    assert accepted(view_of(CLUSTER, claim("vol"), of_no_disk)) == []
-
-
 def test_tags_of_nodes_do_not_matter_to_shards() -> None:
     class_ = sharded(dataChunks="1", parityChunks="1", stripSizeKB="4")
-    of_no_node = bare_class(parameters={**class_.parameters, "nodeSelector": "none"})
-    nodes = [node(name, disk(type_="block")) for name in ("node-1", "node-2")]
+    of_one = bare_class(parameters={**class_.parameters, "nodeSelector": "fast"})
+    nodes = [
+        node("node-1", disk(type_="block"), tags=["fast"]),
+        node("node-2", disk(type_="block")),
+    ]
 
-    assert accepted(view_of(*nodes, claim("vol"), of_no_node)) == ["node-1", "node-2"]
+    assert accepted(view_of(*nodes, claim("vol"), of_one)) == ["node-1", "node-2"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "locality"),
-    [(claim("vol"), "disabled"), (claim("vol", read_write_many=True), "best-effort")],
-    ids=["disabled", "shared"],
+    ("asked", "parameters"),
+    [(claim("vol"), {}), (claim("vol", read_write_many=True), {}), (claim("vol"), SHARDED)],
+    ids=["disabled", "shared", "sharded"],
 )
-def test_no_volume_is_created_with_a_tag_that_no_disk_has(asked: Claim, locality: str) -> None:
-    of_no_disk = storage_class(dataLocality=locality, diskSelector="none")
+def test_no_volume_is_created_with_a_tag_that_no_disk_has(
+    asked: Claim, parameters: dict[str, str]
+) -> None:
+    of_no_disk = bare_class(parameters={**parameters, "diskSelector": "none"})
 
     with pytest.raises(UnresolvableClaimError, match="tag 'none' is on no Longhorn disk"):
         accepted(view_of(CLUSTER, asked, of_no_disk))
@@ -344,22 +372,24 @@ SOURCE = volume("source", size_bytes=7 * GIB, replicas=3)
 
 
 @pytest.mark.parametrize(("mode", "replicas_first"), [("full-copy", 1), ("linked-clone", 3)])
-def test_a_copy_has_the_size_of_its_source_and_one_replica_until_it_is_done(
+def test_a_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(
     mode: str, replicas_first: int
 ) -> None:
-    view = view_of(CLUSTER, *bound(SOURCE))
-    class_ = storage_class(numberOfReplicas="3", cloneMode=mode)
+    source = replace(SOURCE, disk_type="block")
+    view = view_of(CLUSTER, *bound(source))
+    class_ = storage_class(numberOfReplicas="3", cloneMode=mode, dataEngine="v2")
 
-    copy = estimate_volume(claim(copy_of="source"), class_, view)
+    copy = estimate_volume(claim(copy_of="source", size_bytes=7 * GIB), class_, view)
 
     assert (copy.size_bytes, copy.wanted_replicas) == (7 * GIB, 3)
     assert copy.linked_to == ("source" if mode == "linked-clone" else None)
     assert due_replicas(copy, (), view.settings, attaching=True).anywhere == replicas_first
 
 
-@pytest.mark.parametrize("known", [[], [claim("source")]], ids=["no-source", "not-bound"])
-def test_a_copy_of_what_is_not_known_yet_has_the_size_asked_for(known: list[Claim]) -> None:
-    copy = estimate_volume(claim(copy_of="source"), storage_class(), view_of(CLUSTER, *known))
+def test_nothing_is_refused_of_a_copy_whose_source_has_a_volume_that_was_not_read() -> None:
+    source = claim("source", persistent_volume="pv")
+
+    copy = estimate_volume(claim(copy_of="source"), storage_class(), view_of(CLUSTER, source))
 
     assert (copy.size_bytes, copy.copying) == (10 * GIB, True)
 
@@ -367,3 +397,182 @@ def test_a_copy_of_what_is_not_known_yet_has_the_size_asked_for(known: list[Clai
 @pytest.mark.parametrize(("value", "soft"), [("zonal", True), ("regional", None), ("any", None)])
 def test_replicas_of_a_zonal_volume_share_their_zone(value: str, *, soft: bool | None) -> None:
     assert estimate(claim(), storage_class(volumeTopology=value)).zone_soft_anti_affinity is soft
+
+
+@pytest.mark.parametrize("value", ["[]", "null", '[{"name":"daily","isGroup":true}]', '[{"a":1}]'])
+def test_jobs_that_longhorn_can_read(value: str) -> None:
+    estimate(claim(), storage_class(recurringJobSelector=value))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"numberOfReplicas": "3"}, {"dataLocality": "best-effort"}, {"backingImage": "image"}],
+    ids=str,
+)
+def test_what_longhorn_refuses_of_a_volume_with_shards(wrong: dict[str, str]) -> None:
+    [name] = wrong
+    with pytest.raises(UnresolvableClaimError, match=f"has {name} .*; leave it out"):
+        estimate(claim(), bare_class(parameters={**sharded().parameters, **wrong}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "parameters", "expected"),
+    [
+        pytest.param(
+            claim(size_bytes=12 * MIB),
+            {"encrypted": "true"},
+            "12 MiB, and its volume would be encrypted; ask for more than 16 MiB",
+            id="encrypted",
+        ),
+        pytest.param(
+            claim(size_bytes=16 * MIB),
+            {"encrypted": "true"},
+            "16 MiB, and its volume would be encrypted; ask for more than 16 MiB",
+            id="encrypted-of-the-size-of-the-header",
+        ),
+        pytest.param(
+            claim(size_bytes=16 * MIB + 1), {"encrypted": "true"}, None, id="encrypted-rounded-up"
+        ),
+        pytest.param(
+            claim(size_bytes=200 * MIB),
+            {"fsType": "xfs"},
+            "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
+            id="xfs",
+        ),
+        pytest.param(
+            claim(size_bytes=200 * MIB),
+            {"csi__storage__k8s__io/fstype": "xfs"},
+            "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
+            id="xfs-by-the-name-of-csi",
+        ),
+        pytest.param(claim(size_bytes=299 * MIB), {"fsType": "xfs"}, None, id="xfs-rounded-up"),
+        pytest.param(claim(size_bytes=200 * MIB), {"fsType": "ext4"}, None, id="ext4"),
+        pytest.param(
+            replace(claim(size_bytes=200 * MIB), is_block=True), {"fsType": "xfs"}, None, id="block"
+        ),
+        pytest.param(
+            replace(claim(size_bytes=12 * MIB), is_restored=True),
+            {"fsType": "xfs", "encrypted": "true"},
+            None,
+            id="of-a-snapshot",
+        ),
+        pytest.param(
+            claim(size_bytes=5 * GIB),
+            {"backingImage": "golden"},
+            "5 GiB, and backing image golden has 8 GiB; ask for at least as much",
+            id="image-that-is-larger",
+        ),
+        pytest.param(claim(size_bytes=8 * GIB), {"backingImage": "golden"}, None, id="image"),
+        pytest.param(
+            claim(),
+            {"backingImage": "golden", "dataEngine": "v2"},
+            "backing image golden of data engine v1; use a class of that one",
+            id="image-of-another-engine",
+        ),
+        pytest.param(
+            claim(copy_of="source", size_bytes=50 * GIB),
+            {},
+            "50 GiB and a copy of default/source, which has 7 GiB; ask for 7 GiB, and for more "
+            "afterwards",
+            id="copy-of-another-size",
+        ),
+        pytest.param(claim(copy_of="source", size_bytes=7 * GIB), {}, None, id="copy"),
+        pytest.param(
+            claim(copy_of="source", size_bytes=7 * GIB),
+            {"dataEngine": "v2"},
+            "a copy of default/source, which is of another kind; use a class of the same engine, "
+            "without shards",
+            id="copy-of-another-engine",
+        ),
+        pytest.param(
+            claim(copy_of="source", size_bytes=7 * GIB),
+            {"cloneMode": "linked-clone"},
+            "a copy of default/source as a linked clone; use data engine v2 and at most 3 replicas",
+            id="linked-clone-of-v1",
+        ),
+        pytest.param(claim(), {"cloneMode": "linked-clone"}, None, id="no-copy"),
+        pytest.param(
+            claim(copy_of="waiting"),
+            {},
+            "a copy of default/waiting, which has no volume of driver.longhorn.io; have a pod use "
+            "that one first, or copy another",
+            id="copy-of-a-claim-that-waits",
+        ),
+        pytest.param(
+            claim(copy_of="nfs"),
+            {},
+            "a copy of default/nfs, which has no volume of driver.longhorn.io; have a pod use that "
+            "one first, or copy another",
+            id="copy-of-other-storage",
+        ),
+        pytest.param(
+            claim(read_write_many=True),
+            {"dataLocality": "strict-local"},
+            "ReadWriteMany, and its volume would be strict-local; use ReadWriteOnce, or a class of "
+            "another locality",
+            id="strict-local-and-shared",
+        ),
+        pytest.param(
+            claim(read_write_many=True),
+            {"dataLocality": "strict-local", "migratable": "true"},
+            None,
+            id="strict-local-and-migratable",
+        ),
+        pytest.param(
+            replace(claim(), read_only_many=True),
+            {},
+            "ReadOnlyMany, which Longhorn has not; use ReadWriteOnce or ReadWriteMany",
+            id="read-only",
+        ),
+    ],
+)
+def test_what_longhorn_refuses_of_a_claim(
+    asked: Claim, parameters: dict[str, str], expected: str | None
+) -> None:
+    named = {key.replace("__", "."): value for key, value in parameters.items()}
+    class_ = storage_class(**named)
+    view = view_of(
+        CLUSTER,
+        backing_image("golden", virtual_bytes=8 * GIB, engine="v1"),
+        *bound(SOURCE),
+        claim("waiting"),
+        claim("nfs", persistent_volume="nfs"),
+        persistent_volume("nfs", driver="nfs.csi.k8s.io"),
+    )
+
+    try:
+        estimate_volume(asked, class_, view)
+        found = None
+    except UnresolvableClaimError as error:
+        found = str(error)
+
+    whole = expected and f"PersistentVolumeClaim {asked.key} asks for {expected}"
+    assert found == whole
+
+
+@pytest.mark.parametrize("source", ["", "upload"])
+def test_no_volume_is_made_of_an_image_that_is_not_there(source: str) -> None:
+    class_ = storage_class(backingImage="none", backingImageDataSourceType=source)
+
+    with pytest.raises(UnresolvableClaimError, match="BackingImage none is not in the cluster"):
+        estimate(claim(), class_)
+
+
+def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go() -> None:
+    view = view_of(CLUSTER)
+
+    estimate_volume(claim(), storage_class(backingImage="a", dataLocality="disabled"), view)
+    with pytest.raises(UnresolvableClaimError, match="BackingImage a is not in the cluster"):
+        estimate_volume(claim(), storage_class(backingImage="a"), view)
+
+
+def test_a_size_is_not_held_against_an_image_that_is_not_ready() -> None:
+    estimate(claim(size_bytes=1), storage_class(backingImage="image"))
+
+
+@pytest.mark.parametrize(("value", "is_refused"), [("false", True), ("true", False), (None, False)])
+def test_a_data_engine_that_is_switched_off(value: str | None, *, is_refused: bool) -> None:
+    settings = {"v2_data_engine": value} if value else {}
+    refused = pytest.raises(UnresolvableClaimError, match="set Longhorn's setting v2-data-engine")
+    with refused if is_refused else nullcontext():
+        estimate(claim(), storage_class(dataEngine="v2"), **settings)

@@ -10,6 +10,8 @@ from extender.kubernetes import StorageClass
 from longhorn import Locality, Need, TopologyTerm, Unreadable, Volume
 from tests.builders import (
     GIB,
+    MIB,
+    ask,
     backing_image,
     bound,
     claim,
@@ -264,3 +266,10 @@ def test_tag_may_be_on_a_node_that_cannot_be_read() -> None:
     view = view_of(node(), claim("vol"), storage_class(nodeSelector="fast"), broken)
 
     assert [local.name for local in resolve(pod("vol"), view).volumes] == ["pvc-uid-vol"]
+
+
+def test_no_node_is_judged_for_a_claim_that_longhorn_refuses() -> None:
+    encrypted = storage_class(encrypted="true")
+
+    with pytest.raises(UnresolvableClaimError, match="asks for 12 MiB"):
+        ask(view_of(node(), claim("vol", size_bytes=12 * MIB), encrypted))

@@ -57,7 +57,7 @@ BLOCK = [node(f"node-{n}", disk(type_="block", maximum_bytes=20 * GIB)) for n in
 SHARDED = storage_class(
     **{
         "dataEngine": "v2",
-        "dataLocality": "best-effort",
+        "dataLocality": "disabled",
         "dataLayout.type": "sharded",
         "dataLayout.dataChunks": "2",
         "dataLayout.parityChunks": "1",

@@ -1,0 +1,190 @@
+"""Claims that never get their volumes: what commands say of them.
+
+The clusters are those of people who asked in public, and of an administrator, made as small as can
+be.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cli.largest import largest
+from cli.survey.findings import survey
+from extender import Extender
+from tests.builders import (
+    GENEROUS,
+    GIB,
+    backing_image,
+    core_document,
+    disk,
+    document,
+    node,
+    node_document,
+    storage_class,
+    view_of,
+)
+from tests.builders import claim as claim_record
+from tests.unit.cli.plans import Run
+from tests.unit.cli.situations import (
+    has_all,
+    host,
+    pod,
+    replica,
+    volume,
+)
+from tests.unit.cli.situations import storage_class as class_document
+from tests.unit.cli.volumes import write
+
+GOLDEN = document("BackingImage", "golden", status={"virtualSize": 8 * GIB})
+REFUSED: dict[str, tuple[dict[str, str], str, dict[str, Any], str]] = {
+    "enc": (
+        {"encrypted": "true"},
+        "12Mi",
+        {},
+        "12 MiB, and its volume would be encrypted; ask for more than 16 MiB",
+    ),
+    "xfs": (
+        {"fsType": "xfs"},
+        "200Mi",
+        {},
+        "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
+    ),
+    "img": (
+        {"backingImage": "golden"},
+        "5Gi",
+        {},
+        "5 GiB, and backing image golden has 8 GiB; ask for at least as much",
+    ),
+    "clone": (
+        {},
+        "50Gi",
+        {"dataSource": {"kind": "PersistentVolumeClaim", "name": "src"}},
+        "50 GiB and a copy of default/src, which has 20 GiB; ask for 20 GiB, and for more "
+        "afterwards",
+    ),
+    "rwx": (
+        {"dataLocality": "strict-local"},
+        "5Gi",
+        {"accessModes": ["ReadWriteMany"]},
+        "ReadWriteMany, and its volume would be strict-local; use ReadWriteOnce, or a class of "
+        "another locality",
+    ),
+}
+"""Of odd/uncreatable.json: the class, the size and what else a claim asks for, and what is said."""
+
+
+def refused(name: str) -> list[dict[str, Any]]:
+    """Build a pod with a claim that Longhorn refuses, and its class."""
+    parameters, storage, spec, _ = REFUSED[name]
+    resources = {"requests": {"storage": storage}}
+    asked = {"storageClassName": name, "resources": resources, **spec}
+    class_ = class_document(**parameters)
+    return [
+        core_document("PersistentVolumeClaim", name, metadata={"uid": f"uid-{name}"}, spec=asked),
+        {**class_, "metadata": {"name": name}},
+        pod(name),
+    ]
+
+
+def uncreatable() -> list[dict[str, Any]]:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-src"}
+    return [
+        *(host(), node_document(), GOLDEN, volume("src", 20), replica("src", gib=20)),
+        core_document("PersistentVolume", "src", spec={"csi": csi}),
+        core_document("PersistentVolumeClaim", "src", spec={"volumeName": "src"}),
+        *(each for name in REFUSED for each in refused(name)),
+    ]
+
+
+def test_claims_that_longhorn_refuses_whatever_the_node(called: Run, tmp_path: Any) -> None:
+    file = write(tmp_path, uncreatable())
+
+    _, pods, _ = called("filter", "--cluster-file", file)
+    _, surveyed, _ = called("survey", "--cluster-file", file)
+    texts = [
+        f"PersistentVolumeClaim default/{name} asks for {text}"
+        for name, (*_, text) in REFUSED.items()
+    ]
+
+    assert "5 pods wait for a node; 0 of them can get one" in pods
+    assert has_all(" ".join(pods.split()), *texts) == []
+    assert "5 errors" in surveyed
+    assert has_all(" ".join(surveyed.split()), *texts) == []
+    for name, text in zip(REFUSED, texts, strict=True):
+        status, of_claim, _ = called("filter", f"pvc/{name}", "--cluster-file", file)
+        assert status == 1
+        assert text in " ".join(of_claim.split())
+
+
+def test_a_plan_does_not_place_what_longhorn_refuses(called: Run, tmp_path: Any) -> None:
+    cluster = [host(), node_document(), *refused("enc")[:2]]
+    pods = tmp_path / "pod.json"
+    pods.write_text(json.dumps(refused("enc")[2]))
+
+    status, shown, _ = called(
+        "plan", "place", str(pods), "--cluster-file", write(tmp_path, cluster)
+    )
+
+    assert status == 1
+    assert "asks for 12 MiB, and its volume would be encrypted" in " ".join(shown.split())
+
+
+def test_claims_of_a_class_that_is_told_are_not_told_again() -> None:
+    class_ = storage_class(numberOfReplicas="x")
+    found = survey(view_of(node(), class_, claim_record("a")), Extender(GENEROUS), {})
+
+    assert [each.rule for each in found.findings] == ["class-unusable"]
+
+
+def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told() -> None:
+    going = [replace(claim_record(name), read_only_many=True) for name in ("a", "b")]
+    of_other = claim_record("c", storage_class="nfs")
+    view = view_of(
+        node(), storage_class(), storage_class("nfs", provisioner="nfs"), *going, of_other
+    )
+
+    found = survey(view, Extender(GENEROUS), {})
+
+    assert [(each.rule, each.objects) for each in found.findings] == [
+        ("claim-unusable", ("default/a",)),
+        ("claim-unusable", ("default/b",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [([], []), ([backing_image("other")], ["class-unusable"])],
+    ids=["no-image-was-read", "others-were"],
+)
+def test_a_backing_image_is_missing_if_others_are_there(
+    known: list[Any], expected: list[str]
+) -> None:
+    view = view_of(node(), storage_class(backingImage="golden"), *known)
+
+    assert [each.rule for each in survey(view, Extender(GENEROUS), {}).findings] == expected
+
+
+def test_a_class_is_judged_whatever_size_its_backing_image_has() -> None:
+    image = backing_image("golden", virtual_bytes=8 * GIB)
+    view = view_of(node(), storage_class(backingImage="golden"), image)
+
+    assert survey(view, Extender(GENEROUS), {}).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("room_gib", "largest_gib", "problem"),
+    [(50, 50, ""), (5, 0, "and backing image golden has 8 GiB"), (8, 8, "")],
+)
+def test_the_largest_volume_is_no_smaller_than_its_image(
+    room_gib: int, largest_gib: int, problem: str
+) -> None:
+    image = backing_image("golden", virtual_bytes=8 * GIB)
+    class_ = storage_class(backingImage="golden")
+    full = disk(maximum_bytes=100 * GIB, scheduled_bytes=(100 - room_gib) * GIB)
+
+    found = largest(class_, view_of(node("node-1", full), class_, image), Extender(GENEROUS))
+
+    assert found.largest_bytes == largest_gib * GIB
+    assert problem in found.problem
