@@ -14,6 +14,7 @@ from cli.explaining.explainer import Explainer
 from cli.explaining.lines import Form, lines
 from cli.explaining.pending import pending_lines, pending_pods
 from cli.explaining.report import Explanation
+from cli.explaining.stuck_claims import with_what_is_stuck
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import ASKED, PODS
@@ -88,7 +89,8 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 def filter_pod(given: _Options) -> None:
     """Show which nodes can hold a pod's volumes, how good each is, and why others cannot.
 
-    Without a pod: all pods that wait for a node, each in a line.
+    Without a pod: all pods that wait for a node, each in a line. CPU, memory, ports and rules about
+    other pods are not judged: `plan place` counts them.
 
     Of a claim or a volume: whether its replicas are placed and it is attached,
     and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
@@ -113,7 +115,8 @@ def filter_pod(given: _Options) -> None:
         answering = read_answering(settings, given.kubeconfig, given.context)
     explainer = Explainer(cluster, settings, utc, origin, answering)
     if kind in VOLUMES:
-        status = _show_volume(explain_volume(kind, plain, namespace, explainer, candidates), given)
+        volume = explain_volume(kind, plain, namespace, explainer, candidates)
+        status = _show_volume(with_what_is_stuck(volume, explainer), given)
     elif pod is None:
         status = _show_pending(explainer, candidates, given)
     else:

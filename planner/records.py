@@ -136,6 +136,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     has_pod_rules: bool = False
     """It requires affinity to other pods, or a topology spread."""
+    gates: tuple[str, ...] = ()
+    """spec.schedulingGates: it is not scheduled while there is one. Plans pass over them."""
     of_daemon_set: bool = False
     phase: str = ""
     deleting: bool = False

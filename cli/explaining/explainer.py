@@ -108,7 +108,7 @@ class Explainer:
             *pod_notes(pod, schedulers),
             *held_notes(pod, self.cluster, view),
             *ask_notes(pod, claims),
-            *claim_notes(asked, view),
+            *claim_notes(pod, view),
         ]
         if not known:
             notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))

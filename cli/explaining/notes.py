@@ -15,14 +15,15 @@ from cli.kube.pods import Pod
 from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import ClusterView, PodRef
-from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS
+from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, future_volume_name
 from extender.explaining import Hindrance, Spread
-from extender.kubernetes import class_of
+from extender.kubernetes import Claim, class_of
 from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
 from planner.naming import first_of
 from planner.records import KubernetesNode, Wishes
 
 _MOST_NAMES = 5
+NO_SCHEDULER = "the pod has its node by spec.nodeName, and not by kube-scheduler"
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -56,6 +57,13 @@ def pod_notes(pod: Pod, schedulers: Iterable[str]) -> Iterator[Note]:
         yield Note(
             "other_scheduler",
             f"schedulerName is {wishes.scheduler}: whether that one asks the extender is not known",
+        )
+    if wishes.gates and pod.status.node is None:
+        yield Note(
+            "scheduling_gates",
+            f"kube-scheduler does not look at the pod while it has schedulingGates, and it has "
+            f"{first_of(wishes.gates, _MOST_NAMES)}",
+            refuses=True,
         )
     if wishes.has_pod_rules:
         yield Note(
@@ -106,11 +114,26 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
                 yield Note("volume_held", f"volume of {key}: {holder.text}", do=holder.action)
 
 
-def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
-    """Name the claims that kube-scheduler waits for: unbound, of a class with Immediate binding."""
-    for key in pod.claims:
+def claim_notes(pod: Pod, view: ClusterView) -> Iterator[Note]:
+    """Name the claims for which kube-scheduler refuses the pod, or that get no volume by it.
+
+    Sources: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go PreFilter,
+    staging/src/k8s.io/component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod.
+    """
+    for key in pod.ref.claims:
         claim = view.claims.get(key)
-        if claim is None or claim.persistent_volume is not None:
+        if claim is None:
+            continue
+        if key in pod.ephemeral and _is_of_another(claim, pod.ref):
+            yield Note(
+                "claim_of_another",
+                f"claim {key} has the name that the claim of an ephemeral volume gets, and is not "
+                "the pod's: PVC was not created for pod",
+                refuses=True,
+            )
+        if lacks_scheduler(claim, [pod], view):
+            yield Note("node_name", f"{NO_SCHEDULER}: claim {key} gets no volume", refuses=True)
+        if claim.persistent_volume is not None:
             continue
         storage_class = class_of(claim, view.storage_classes)
         if storage_class is not None and storage_class.is_immediate:
@@ -120,6 +143,23 @@ def claim_notes(pod: PodRef, view: ClusterView) -> Iterator[Note]:
                 "volumeBindingMode: Immediate, so kube-scheduler refuses the pod",
                 refuses=True,
             )
+
+
+def _is_of_another(claim: Claim, pod: PodRef) -> bool:
+    """Whether a claim was not made for a pod; of one that is only in a file that is not known."""
+    return bool(claim.uid and (pod.uid or not claim.controller)) and claim.controller != pod.uid
+
+
+def lacks_scheduler(claim: Claim, pods: Iterable[Pod], view: ClusterView) -> bool:
+    """Whether a claim waits for kube-scheduler's choice of a node, while a pod of it has its node.
+
+    kube-scheduler writes the choice into the claim before it binds the pod (source: kubernetes
+    pkg/scheduler/framework/plugins/volumebinding/binder.go bindAPIUpdate).
+    """
+    class_ = class_of(claim, view.storage_classes)
+    waits = class_ is not None and not class_.is_immediate and claim.selected_node is None
+    is_made = claim.persistent_volume or future_volume_name(claim) in view.volumes
+    return waits and not is_made and any(p.status.node and not p.status.ended for p in pods)
 
 
 def tracking_notes(
@@ -138,7 +178,9 @@ def tracking_notes(
     """
     drivers, told = cluster.of(CsiDriver), [*cluster.of(StorageCapacity).values()]
     tracked = {name for name, each in drivers.items() if each.is_tracked}
-    is_on = tracked & LONGHORN_DRIVERS if drivers and told else _is_set(view)
+    is_on = tracked & LONGHORN_DRIVERS if drivers else _is_set(view)
+    values = view.setting_values
+    is_forced = CAPACITY_TRACKING not in values and bool(view.settings.version)
     names = [*accepted]
     for key in pod.claims if is_on else ():
         claim = view.claims.get(key)
@@ -157,7 +199,7 @@ def tracking_notes(
             left_out = [name for name in names if largest.get(name, 0) < size_bytes]
         if left_out:
             yield Note(
-                "capacity_tracking",
+                "capacity_forced" if is_forced else "capacity_tracking",
                 f"kube-scheduler leaves out {first_of(left_out, _MOST_NAMES)}: claim {key} is "
                 f"larger than what {by} of the disks there",
                 refuses=len(left_out) == len(names),

@@ -54,7 +54,7 @@ def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
         return
     fits, count = sum(each.fits for each in found.pods), len(found.pods)
     waiting = "1 pod waits" if count == 1 else f"{count} pods wait"
-    yield f"{waiting} for a node; {fits} of them can get one, each alone"
+    yield f"{waiting} for a node; {fits} of them can get one, each alone, CPU and memory aside"
     for note in found.notes:
         yield from paragraph("note: ", note.text, width, colour="yellow")
         yield from paragraph("  -> ", in_words(note.action), width, colour="cyan")

@@ -79,6 +79,10 @@ class WholeMetadata(objects.Metadata, frozen=True, rename="camel"):
     owner_references: Sequence[Owner] | None = None
 
 
+class Named(objects.KubeStruct, frozen=True):
+    name: objects.Text = None
+
+
 class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
     containers: Sequence[Container] | None = None
     init_containers: Sequence[Container] | None = None
@@ -86,6 +90,7 @@ class WholePodSpec(objects.PodSpec, frozen=True, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
+    scheduling_gates: list[Named] | None = None
     topology_spread_constraints: Sequence[SpreadConstraint] | None = None
 
 
@@ -195,6 +200,7 @@ def wishes_of(pod: WholePod) -> Wishes:
         terms=None if required is None else _terms(required),
         tolerations=tuple(map(_toleration, spec.tolerations or ())),
         has_pod_rules=_has_pod_rules(spec, affinity),
+        gates=tuple(each.name or "" for each in spec.scheduling_gates or ()),
         of_daemon_set=any(
             owner.kind == "DaemonSet" and owner.controller
             for owner in metadata.owner_references or ()

@@ -92,10 +92,6 @@ class Owner(placement.Owner, frozen=True, rename="camel"):
     name: objects.Text = None
 
 
-class Named(objects.KubeStruct, frozen=True):
-    name: objects.Text = None
-
-
 class PlannedMetadata(placement.WholeMetadata, frozen=True, rename="camel"):
     annotations: dict[str, objects.Text] | None = None
     owner_references: list[Owner] | None = None
@@ -110,8 +106,7 @@ class PlannedPodSpec(placement.WholePodSpec, frozen=True, rename="camel"):
     resources: placement.Resources | None = None
     overhead: Amounts | None = None
     host_network: bool | None = None
-    resource_claims: list[Named] | None = None
-    scheduling_gates: list[Named] | None = None
+    resource_claims: list[placement.Named] | None = None
     runtime_class_name: objects.Text = None
     priority_class_name: objects.Text = None
     priority: objects.Integer | None = None

@@ -66,6 +66,31 @@ NOTES: Mapping[str, Remedy] = {
         "With Longhorn's setting `csi-storage-capacity-tracking` kube-scheduler leaves out "
         "nodes whose best disk is smaller than a new volume, by figures up to a minute old.",
     ),
+    "capacity_forced": Remedy(
+        "",
+        "Upgrade Longhorn to v1.11.2 or newer, where this is off. Until then set "
+        "`spec.storageCapacity: false` in CSIDriver `driver.longhorn.io` with `kubectl edit`, or "
+        "give the class `volumeBindingMode: Immediate`.",
+        "From v1.10.0 to v1.11.1 Longhorn's CSIDriver always has `storageCapacity: true`, and no "
+        "setting: kube-scheduler leaves out nodes whose best disk is smaller than a new volume.",
+    ),
+    "claim_of_another": Remedy(
+        "a claim of an ephemeral volume is another's",
+        "Delete that claim if nothing needs it, or give the pod or its volume another name.",
+        "An ephemeral volume uses the claim `POD-VOLUME`, which must have been made for this pod.",
+    ),
+    "node_name": Remedy(
+        "a claim gets no volume, as kube-scheduler did not choose the node",
+        "Create the pod again without `nodeName`: with `nodeSelector` or node affinity.",
+        "With `volumeBindingMode: WaitForFirstConsumer` it is kube-scheduler that writes the node "
+        "into the claim, and with `nodeName` it never sees the pod.",
+    ),
+    "scheduling_gates": Remedy(
+        "the pod has schedulingGates",
+        "Nothing: whoever set a gate takes it away. If nobody does, remove it with `kubectl edit`.",
+        "kube-scheduler does not look at the pod before each gate is gone; `kubectl get` says "
+        "`SchedulingGated`.",
+    ),
     "immediate_binding": Remedy(
         "",
         "Use a StorageClass with `volumeBindingMode: WaitForFirstConsumer`; if the claim stays "

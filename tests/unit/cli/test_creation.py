@@ -1,4 +1,4 @@
-"""Claims that never get their volumes: what commands say of them.
+"""Claims that never get their volumes, and pods that never start: what commands say of them.
 
 The clusters are those of people who asked in public, and of an administrator, made as small as can
 be.
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from app.config import RESOURCE
 from cli.largest import largest
 from cli.survey.findings import survey
 from extender import Extender
@@ -28,15 +29,19 @@ from tests.builders import (
 from tests.builders import claim as claim_record
 from tests.unit.cli.plans import Run
 from tests.unit.cli.situations import (
+    Ask,
+    claim,
     has_all,
     host,
     pod,
     replica,
+    scheduled,
     volume,
 )
 from tests.unit.cli.situations import storage_class as class_document
 from tests.unit.cli.volumes import write
 
+VERSION = document("Setting", "current-longhorn-version", value="v1.10.2")
 GOLDEN = document("BackingImage", "golden", status={"virtualSize": 8 * GIB})
 REFUSED: dict[str, tuple[dict[str, str], str, dict[str, Any], str]] = {
     "enc": (
@@ -129,6 +134,142 @@ def test_a_plan_does_not_place_what_longhorn_refuses(called: Run, tmp_path: Any)
 
     assert status == 1
     assert "asks for 12 MiB, and its volume would be encrypted" in " ".join(shown.split())
+
+
+def test_what_is_larger_than_any_disk_is_told_of_the_claim_and_not_of_the_pod(
+    called: Run, tmp_path: Any
+) -> None:
+    """17: a claim that was enlarged by mistake."""
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
+    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": "10000Gi"}}}
+    file = write(
+        tmp_path,
+        [
+            *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
+            core_document("PersistentVolume", "pv-web", spec={"csi": csi}),
+            core_document("PersistentVolumeClaim", "web", spec=asked),
+        ],
+    )
+
+    status, of_pod, _ = called("filter", "web", "--cluster-file", file)
+    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
+
+    assert status == 0
+    assert "1 of 1 nodes fit: node-1" in of_pod
+    text = "it has 2.0 GiB and asks for 10000.0 GiB, which has no room on node-1/disk-1"
+    assert has_all(" ".join(of_claim.split()), text, "-> Lower the request of the claim") == []
+
+
+def test_a_claim_that_may_grow_is_told_nothing_of(called: Run, tmp_path: Any) -> None:
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
+    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": "20Gi"}}}
+    file = write(
+        tmp_path,
+        [
+            *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
+            core_document("PersistentVolume", "pv-web", spec={"csi": csi}),
+            core_document("PersistentVolumeClaim", "web", spec=asked),
+        ],
+    )
+
+    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
+
+    assert "asks for" not in of_claim
+
+
+NODE_NAME = "the pod has its node by spec.nodeName, and not by kube-scheduler"
+BY_SELECTOR = "-> Create the pod again without `nodeName`: with `nodeSelector` or node affinity."
+
+
+def test_a_pod_with_node_name_whose_claim_waits_for_it(called: Run, tmp_path: Any) -> None:
+    """44: kube-scheduler never sees the pod, so nobody chooses a node for its claim."""
+    objects = [host(), node_document(), pod(spec={"nodeName": "node-1"}), claim(), class_document()]
+    file = write(tmp_path, objects)
+
+    status, of_pod, _ = called("filter", "web", "--cluster-file", file)
+    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
+
+    assert status == 1
+    shown = " ".join(of_pod.split())
+    assert has_all(shown, f"{NODE_NAME}: claim default/web gets no volume", BY_SELECTOR) == []
+    shown = " ".join(of_claim.split())
+    assert has_all(shown, f"not created yet: {NODE_NAME}, so it never will be", BY_SELECTOR) == []
+
+
+@pytest.mark.parametrize("binding", ["WaitForFirstConsumer", "Immediate"])
+@pytest.mark.parametrize("chosen", [{}, {"volume.kubernetes.io/selected-node": "node-1"}])
+def test_a_claim_gets_its_volume_by_the_choice_of_a_node_or_without(
+    called: Run, tmp_path: Any, binding: str, chosen: dict[str, str]
+) -> None:
+    asked = claim()
+    asked["metadata"]["annotations"] = chosen
+    started = pod(spec={"nodeName": "node-1"})
+    objects = [host(), node_document(), started, asked, class_document(binding)]
+
+    _, shown, _ = called("filter", "pvc/web", "--cluster-file", write(tmp_path, objects))
+
+    waits_in_vain = binding == "WaitForFirstConsumer" and not chosen
+    assert (NODE_NAME in " ".join(shown.split())) is waits_in_vain
+
+
+@pytest.mark.parametrize(
+    ("tracks", "settings"), [(True, [VERSION]), (True, []), (False, [VERSION])]
+)
+def test_capacity_is_tracked_before_there_is_a_setting(
+    ask: Ask, *, tracks: bool, settings: list[dict[str, Any]]
+) -> None:
+    """11b: Longhorn from v1.10.0 to v1.11.1."""
+    full = node_document("node-1", disk_status=scheduled(95))
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "driver.longhorn.io"},
+        "spec": {"storageCapacity": tracks},
+    }
+    status, shown = ask(
+        *(host("node-1"), full, node_document("node-2"), pod(), claim(), driver, *settings),
+        class_document(dataLocality="disabled"),
+    )
+
+    assert status == (1 if tracks else 0)
+    assert ("kube-scheduler leaves out node-1" in shown) is tracks
+    assert ("Upgrade Longhorn to v1.11.2" in shown) is (tracks and bool(settings))
+    assert ("Turn the setting off" in shown) is (tracks and not settings)
+
+
+def test_a_pod_with_scheduling_gates_is_not_scheduled(ask: Ask) -> None:
+    gated = pod(spec={"schedulingGates": [{"name": "example.com/quota"}]})
+
+    status, shown = ask(host(), node_document(), gated, claim(), class_document())
+
+    assert status == 1
+    assert not has_all(
+        shown,
+        "the pod has schedulingGates; 1 of 1 nodes would fit",
+        "while it has schedulingGates, and it has example.com/quota",
+        "-> Nothing: whoever set a gate takes it away.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_own"),
+    [("uid-web", True), ("uid-other", False), (None, False)],
+)
+def test_the_claim_of_an_ephemeral_volume_must_be_the_pods(
+    ask: Ask, owner: str | None, *, is_own: bool
+) -> None:
+    ephemeral = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    asked = claim("web-tmp")
+    owners = [{"kind": "Pod", "uid": owner, "controller": True}] if owner else []
+    asked["metadata"]["ownerReferences"] = owners
+    container = {"name": "main", "resources": {"limits": {RESOURCE: "1"}}}
+    uses = pod(spec={"volumes": [ephemeral], "containers": [container]})
+
+    status, shown = ask(host(), node_document(), uses, asked, class_document())
+
+    assert status == (0 if is_own else 1)
+    assert ("claim default/web-tmp has the name" in shown) is not is_own
+    assert ("PVC was not created for pod" in shown) is not is_own
 
 
 def test_claims_of_a_class_that_is_told_are_not_told_again() -> None:

@@ -46,7 +46,8 @@ def test_each_pod_without_a_node_is_told_in_a_line(
 
     assert found == status
     assert shown.splitlines() == [
-        f"1 pod waits for a node; {1 - status} of them can get one, each alone",
+        f"1 pod waits for a node; {1 - status} of them can get one, each alone, CPU and memory "
+        "aside",
         text,
     ]
 

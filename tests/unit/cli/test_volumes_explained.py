@@ -445,7 +445,10 @@ def waiting_claim(**spec: Any) -> dict[str, Any]:
     [
         ([storage_class()], "WaitForFirstConsumer, and no pod uses the claim"),
         ([storage_class(), pod()], "its pod default/web has no node yet"),
-        ([storage_class(), pod(on="a")], "Longhorn's provisioner is to make it"),
+        (
+            [storage_class(), pod(on="a")],
+            "the pod has its node by spec.nodeName, and not by kube-scheduler",
+        ),
         ([storage_class("Immediate")], "Longhorn's provisioner is to make it"),
         ([storage_class(numberOfReplicas="none")], "not created yet: "),
         ([], "StorageClass fast"),

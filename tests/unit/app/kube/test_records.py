@@ -420,6 +420,7 @@ def test_pod() -> None:
         ),
         status=PodStatus(version=77),
         wishes=Wishes(),
+        ephemeral=(ClaimKey("shop/web-0-scratch"),),
     )
 
 
