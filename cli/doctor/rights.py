@@ -50,6 +50,8 @@ def of_commands(settings: Settings) -> tuple[Right, ...]:
         Right("get", "", "configmaps", settings.namespace, SCHEDULER_CONFIG),
         Right("list", "storage.k8s.io", "csidrivers"),
         Right("list", "storage.k8s.io", "csistoragecapacities"),
+        Right("list", "storage.k8s.io", "volumeattachments"),
+        Right("list", "longhorn.io", "volumeattachments", settings.longhorn_namespace),
         *(
             Right(
                 "get", "admissionregistration.k8s.io", plural, name=injection_of(settings.namespace)

@@ -76,7 +76,7 @@ class World:
         """End the leader, and wait until the next one answers."""
         leader = self.leader
         end(leader)
-        await self.processes.until(lambda: not leader.is_leading, within=6)
+        await self.processes.until(lambda: not leader.is_leading, within=7)
         await self.answers()
 
     async def ask(

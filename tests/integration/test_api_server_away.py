@@ -24,7 +24,7 @@ async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(
         await processes.start_all(3)
 
         with processes.server.outage(silent=silent):
-            await processes.always(processes.is_answered, seconds=3.8)
+            await processes.always(processes.is_answered, seconds=5.3)
             took = await processes.until(lambda: not processes.leaders, within=1.3)
 
         assert took > 0
@@ -80,7 +80,7 @@ async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped(
         cut_off = processes.leader
 
         with processes.server.outage(cut_off.pod, silent=silent):
-            await processes.until(lambda: not processes.leaders, within=5.1, glance=0.01)
+            await processes.until(lambda: not processes.leaders, within=6.6, glance=0.01)
             await processes.until(processes.is_answered, within=4)
             follower = processes.leader
 

@@ -183,7 +183,7 @@ async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
         before, leader = await world.held(), world.leader
 
         with world.processes.server.outage():
-            await world.processes.until(lambda: not leader.is_leading, within=6)
+            await world.processes.until(lambda: not leader.is_leading, within=7)
             await world.settled()
             assert await world.held(leader) == []
         await world.answers()
@@ -202,7 +202,7 @@ async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process],
         end(leader)
 
         world.run("first", ONE)
-        await world.processes.until(lambda: not leader.is_leading, within=6)
+        await world.processes.until(lambda: not leader.is_leading, within=7)
         await world.answers()
 
         assert await world.held() == []
@@ -216,7 +216,7 @@ async def test_a_frozen_leader_that_resumes_holds_nothing() -> None:
         await world.settled()
         old = world.leader
         old.freeze()
-        await world.processes.until(lambda: not old.is_leading, within=6)
+        await world.processes.until(lambda: not old.is_leading, within=7)
         await world.answers()
         await world.accept("second", TWO)
 
@@ -304,7 +304,7 @@ async def test_a_listing_that_outlives_its_term_counts_for_nothing() -> None:
         world.select("first", ONE)
         leader = world.leader
         with world.server.outage():
-            await world.processes.until(lambda: not leader.is_leading, within=6)
+            await world.processes.until(lambda: not leader.is_leading, within=7)
         world.server.latency = lambda call: (0.0, 3.0) if lists_pods(call) else (0.0, 0.0)
         # The longest pause of a watch, what proves that it goes on, and the lease.
         await world.processes.until(lambda: leader.is_leading, within=13)

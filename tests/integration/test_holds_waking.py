@@ -98,7 +98,7 @@ async def test_an_old_leader_wakes_nobody() -> None:
         await world.reject("second")
         old = world.leader
         old.freeze()
-        await world.processes.until(lambda: not old.is_leading, within=6)
+        await world.processes.until(lambda: not old.is_leading, within=7)
 
         world.delete_pod("first")
         old.resume()
