@@ -13,7 +13,15 @@ from extender.upcoming.volumes import once_attached
 from extender.verdicts.answering import Answer
 from extender.verdicts.start import local_on
 from extender.view import ClusterView
-from longhorn import NodeName, VolumeName, is_placed, is_usable, may_share_node, may_share_zone
+from longhorn import (
+    NodeName,
+    VolumeName,
+    is_placed,
+    is_usable,
+    may_share_node,
+    may_share_zone,
+    waits_for_attach,
+)
 
 
 class Hindrance(StrEnum):
@@ -60,7 +68,13 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     book, forecast, mark = situation.at_leisure().book, situation.book.forecast, situation.book.mark
     for each in situation.own:
         forecast.take_out(each.volume.name)
-    local = [] if node is None else local_on(node, situation)
+    # Where Longhorn places replicas before a pod attaches them, none is made for the pod's node:
+    # there may come another one later, if none of them is there.
+    local = [
+        each
+        for each in (() if node is None else local_on(node, situation))
+        if waits_for_attach(each.volume, view.settings)
+    ]
     if node is not None:
         book.pin(local, node)
         for each in forecast.evict_beyond(node):

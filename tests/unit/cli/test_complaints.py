@@ -1,0 +1,287 @@
+"""What people complained of in public, as small clusters, and the answer that is right.
+
+Each test is named by what was asked; the thread stands above it.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    GIB,
+    MANAGER_IMAGE,
+    conditions,
+    core_document,
+    document,
+    instance_manager_document,
+    node_document,
+    setting_documents,
+)
+from tests.unit.cli.plans import Run
+from tests.unit.cli.volumes import claim, pod, replica, setting, volume
+
+Document = dict[str, Any]
+Told = Callable[..., str]
+DOWN = {"type": "Ready", "status": "False", "reason": "KubernetesNodeNotReady"}
+PRESSED = [
+    {"type": "Ready", "status": "True"},
+    {"type": "Schedulable", "status": "False", "reason": "DiskPressure"},
+]
+FAILED = {"failedAt": "2026-11-26T10:00:00Z"}
+VERSION = ("default-instance-manager-image", MANAGER_IMAGE)
+
+
+@pytest.fixture
+def told(called: Run, tmp_path: Path) -> Told:
+    """Run a command on a cluster; return what it prints, warnings last, as one line."""
+
+    def asked(documents: Sequence[Document], *command: str) -> str:
+        file = tmp_path / "cluster.json"
+        items = [*setting_documents(), setting(*VERSION), *documents]
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        _, out, err = called(*command, "--cluster-file", str(file))
+        return " ".join([*out.split(), *err.split()])
+
+    return asked
+
+
+def node(
+    name: str, *, down: bool = False, cordoned: bool = False, uuid: str = "", **disk: Any
+) -> list[Document]:
+    """Build a node with its disk, its instance manager and its Kubernetes Node."""
+    status = {"conditions": [DOWN, *conditions(Schedulable="True")]} if down else {}
+    host = core_document("Node", name, spec={"unschedulable": cordoned})
+    del host["metadata"]["namespace"]
+    return [
+        host,
+        node_document(
+            name, status=status, disk_status={"diskUUID": uuid or f"uuid-{name}", **disk}
+        ),
+        instance_manager_document(name, state="unknown" if down else "running"),
+    ]
+
+
+def nodes(*names: str) -> list[Document]:
+    return [each for name in names for each in node(name)]
+
+
+def attached_by_kubernetes(name: str, on: str) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": {"name": name},
+        "spec": {
+            "attacher": "driver.longhorn.io",
+            "nodeName": on,
+            "source": {"persistentVolumeName": "pv"},
+        },
+        "status": {"attached": True},
+    }
+
+
+# longhorn/longhorn#8043: after a hard reboot of the only node all volumes are faulted.
+def test_what_keeps_longhorn_from_salvaging_is_a_disk_with_too_much_scheduled(told: Told) -> None:
+    listed = {"vol-r-1": 10 * GIB, "vol-r-2": 10 * GIB, "other-r-1": 220 * GIB}
+    room = {"storageMaximum": 140 * GIB, "storageScheduled": 240 * GIB}
+    full = node("n1", conditions=PRESSED, scheduledReplica=listed, **room)
+    never = replica("2", "n1", healthyAt="")
+    there = [*full, volume(robustness="faulted"), *claim(), replica("1", "n1", **FAILED), never]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "faulted" in found
+    assert "nothing is lost yet" in found
+    assert "delete the replicas on it that never had data (vol-r-2)" in found
+    assert "raise `storage-over-provisioning-percentage` to 172 or more" in found
+    assert "next replica" not in found
+    assert "1 volume of which all replicas with data have failed" in told(there, "survey")
+
+
+# longhorn/longhorn#8043, a variant: one of two replicas is on a node that was deleted.
+def test_the_node_with_the_only_replica_that_is_left_may_not_be_lost(told: Told) -> None:
+    there = [*nodes("n0", "n2"), volume(), replica("1", "n0"), replica("2", "n1")]
+
+    found = told(there, "survey")
+
+    assert "may be lost, each alone: n2 " in found
+    assert "with node n0 1 volume would lose all data" in found
+
+
+# harvester/harvester#3918, longhorn/longhorn#8020: a node was reinstalled with an empty disk.
+def test_what_was_on_the_old_disk_of_a_node_is_lost_and_others_start(told: Told) -> None:
+    there = [*nodes("n1", "n3"), *node("n2", uuid="another"), *claim(), pod("web")]
+    only = [*there, volume(numberOfReplicas=1), replica("1", "n2")]
+    three = [*there, volume(numberOfReplicas=3), *(replica(f"{n}", f"n{n}") for n in (1, 2, 3))]
+
+    assert "0 of 3 nodes: 3 rejected, since the data of a volume are gone" in told(
+        only, "filter", "web"
+    )
+    assert "3 of 3 nodes will do" in told(three, "filter", "web")
+    assert "1 volume without any replica with data" in told(only, "survey")
+
+
+# longhorn/longhorn#684, 7542, 4046: the only replica is on the node that is off.
+def test_no_node_will_do_before_the_node_with_the_only_replica_is_back(told: Told) -> None:
+    there = [*node("n1", down=True), *nodes("n2", "n3"), *claim(), pod("web")]
+    found = told([*there, volume(numberOfReplicas=1), replica("1", "n1")], "filter", "web")
+
+    assert "0 of 3 nodes" in found
+    assert "cannot be started before node n1 is back" in found
+
+
+# longhorn/longhorn#8323: drain of the node of a strict-local volume, which is to be moved.
+def test_a_strict_local_replica_is_moved_nowhere(told: Told) -> None:
+    there = [
+        *node("n1", cordoned=True),
+        *nodes("n2"),
+        *claim(),
+        volume(numberOfReplicas=1, dataLocality="strict-local"),
+        replica("1", "n1", evictionRequested=True, hardNodeAffinity="n1"),
+    ]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "a strict-local volume's goes nowhere else" in found
+    assert "set the volume's `dataLocality` to `best-effort`" in found
+    assert "n2/disk-1" not in found
+
+
+# longhorn/longhorn#5345, 1985, 6804 and many more: Multi-Attach error, and no pod is left there.
+def test_a_volume_is_held_by_a_volume_attachment_of_a_node_without_its_pod(told: Told) -> None:
+    there = [
+        *nodes("n1", "n2"),
+        volume(on="n1"),
+        *claim(),
+        *(replica(f"{n}", f"n{n}") for n in (1, 2)),
+        pod("web", on="n2"),
+        attached_by_kubernetes("csi-1", "n1"),
+    ]
+
+    for question in ("pvc/data", "pod/web"):
+        found = told(there, "filter", question)
+
+        assert "VolumeAttachment csi-1 holds it on n1, where no pod uses it" in found
+        assert "kubectl delete volumeattachment csi-1" in found
+
+
+def test_a_pod_on_a_node_that_is_down_holds_its_volume(told: Told) -> None:
+    there = [
+        *node("n1", down=True),
+        *nodes("n2"),
+        volume(on="n1"),
+        *claim(),
+        *(replica(f"{n}", f"n{n}") for n in (1, 2)),
+        pod("old", on="n1"),
+        pod("web", on="n2"),
+        attached_by_kubernetes("csi-1", "n1"),
+    ]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "attached to node n1, which is down" in found
+    assert "pod default/old is on node n1, which is down" in found
+    assert "`node-down-pod-deletion-policy`" in found
+
+
+# longhorn/longhorn#13335: a clone is complete, and its pod hangs.
+def test_a_copy_that_waits_to_be_healthy_is_told(told: Told) -> None:
+    copy = volume(numberOfReplicas=1)
+    copy["status"]["cloneStatus"] = {"state": "copy-completed-awaiting-healthy"}
+    there = [*nodes("n1"), copy, *claim(), replica("1", "n1"), pod("web", on="n1")]
+
+    assert "Longhorn waits for the copy to be healthy" in told(there, "filter", "pvc/data")
+
+
+# longhorn/longhorn#10839: a restore is stuck, and the pod waits.
+def test_a_restore_under_way_is_told(told: Told) -> None:
+    restored = volume(on="n1", robustness="degraded")
+    restored["status"]["restoreRequired"] = True
+    ticket = {"type": "volume-restore-controller", "nodeID": "n1"}
+    wishes = document(
+        "VolumeAttachment", "vol", spec={"volume": "vol", "attachmentTickets": {"a": ticket}}
+    )
+    there = [*nodes("n1"), restored, *claim(), replica("1", "n1", healthyAt=""), wishes]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "it is being restored from a backup, and no pod attaches it before that is done" in found
+
+
+# longhorn/longhorn#12683: how much do the others take when a node is down, and is it enough?
+def test_a_plan_that_leaves_a_volume_degraded_does_not_work(told: Told) -> None:
+    full = node("n3", storageScheduled=95 * GIB, scheduledReplica={"other-r-1": 95 * GIB})
+    there = [*nodes("n1", "n2"), *full, volume(on="n1"), *claim(), pod("web", on="n1")]
+    both = [replica("1", "n1"), replica("2", "n2")]
+
+    found = told([*there, *both], "plan", "lose", "n2")
+
+    assert found.startswith("not all of it works: 1 volume degraded")
+
+
+# A control: before v1.10 Longhorn places all replicas of a best-effort volume anywhere.
+def test_before_v1_10_the_one_replica_of_a_best_effort_volume_finds_its_place(told: Told) -> None:
+    full = node("n1", storageScheduled=95 * GIB, scheduledReplica={"other-r-1": 95 * GIB})
+    new = volume(dataLocality="best-effort", numberOfReplicas=1)
+    old = setting("current-longhorn-version", "v1.9.1")
+    there = [*full, *nodes("n2"), new, *claim(), pod("web"), old]
+
+    found = told(there, "filter", "web", "--all")
+
+    assert "1 of 2 nodes fit: n2" in found
+    assert "find no place" not in found
+
+
+# The rest are no public threads: an administrator's own odd clusters.
+def test_a_faulted_volume_on_a_node_that_is_down_is_no_matter_of_room(told: Told) -> None:
+    there = [*nodes("n1"), *node("n2", down=True), *claim(), pod("web")]
+    there += [volume(robustness="faulted", numberOfReplicas=1), replica("1", "n2", **FAILED)]
+
+    assert "Bring node n2 back. Then Longhorn salvages it" in told(there, "filter", "pvc/data")
+    assert "0 of 2 nodes" in told(there, "filter", "web")
+    assert "may be lost, each alone: n1 " in told(there, "survey")
+    assert "1 volume lost" in told(there, "plan", "lose", "n2")
+
+
+def test_what_is_lost_now_is_not_moved_away_first(told: Told) -> None:
+    there = [*nodes("n1", "n2", "n3"), volume(), *claim(), pod("web")]
+    there += [replica("1", "n1", evictionRequested=True), replica("2", "n2")]
+    there[1]["spec"] |= {"allowScheduling": False, "evictionRequested": True}
+
+    found = told(there, "plan", "lose", "n1", "n2")
+
+    assert "default/data: its only replicas with data were on n1, n2" in found
+    assert "default/data would not be lost once Longhorn has finished what is under way" in found
+
+
+def test_a_shared_volume_goes_with_its_share_manager(told: Told) -> None:
+    there = [*nodes("n1", "n2", "n3"), volume(on="n1", accessMode="rwx"), *claim()]
+    there += [replica("1", "n1"), replica("2", "n3"), pod("web", on="n2")]
+    manager = pod("share-manager-vol", on="n1", of="none")
+    manager["metadata"] |= {"ownerReferences": [{"kind": "ShareManager", "controller": True}]}
+    manager["spec"] |= {"nodeSelector": {"serves": "yes"}, "volumes": []}
+    there[6]["metadata"]["labels"] = there[0]["metadata"]["labels"] = {"serves": "yes"}
+
+    found = told([*there, manager], "plan", "drain", "n1")
+
+    assert "moved default/share-manager-vol from n1 to n3" in found
+    assert "rebuilt" not in found
+
+
+def test_one_replica_is_all_that_a_strict_local_volume_has(told: Told) -> None:
+    there = [*nodes("n1", "n2"), *claim(), replica("1", "n1", hardNodeAffinity="n1")]
+    there += [volume(on="n1", numberOfReplicas=1, dataLocality="strict-local")]
+
+    assert "a strict-local one has one replica for ever" in told(there, "survey")
+
+
+def test_a_pod_that_waited_before_a_step_does_not_count_against_it(told: Told) -> None:
+    full = {"storageScheduled": 95 * GIB, "scheduledReplica": {"other-r-1": 95 * GIB}}
+    there = [*node("n1", **full), *node("n2", **full), *claim(), pod("web")]
+    there += [volume(dataLocality="strict-local", numberOfReplicas=1)]
+
+    found = told(there, "plan", "cordon", "n2")
+
+    assert found.startswith("all of it works: 1 pod waits as before")
