@@ -30,6 +30,7 @@ PRESSED = [
     {"type": "Ready", "status": "True"},
     {"type": "Schedulable", "status": "False", "reason": "DiskPressure"},
 ]
+FULL = {"storageScheduled": 95 * GIB, "scheduledReplica": {"other-r-1": 95 * GIB}}
 FAILED = {"failedAt": "2026-11-26T10:00:00Z"}
 VERSION = ("default-instance-manager-image", MANAGER_IMAGE)
 
@@ -49,7 +50,12 @@ def told(called: Run, tmp_path: Path) -> Told:
 
 
 def node(
-    name: str, *, down: bool = False, cordoned: bool = False, uuid: str = "", **disk: Any
+    name: str,
+    disk: Document | None = None,
+    *,
+    down: bool = False,
+    cordoned: bool = False,
+    uuid: str = "",
 ) -> list[Document]:
     """Build a node with its disk, its instance manager and its Kubernetes Node."""
     status = {"conditions": [DOWN, *conditions(Schedulable="True")]} if down else {}
@@ -58,7 +64,7 @@ def node(
     return [
         host,
         node_document(
-            name, status=status, disk_status={"diskUUID": uuid or f"uuid-{name}", **disk}
+            name, status=status, disk_status={"diskUUID": uuid or f"uuid-{name}", **(disk or {})}
         ),
         instance_manager_document(name, state="unknown" if down else "running"),
     ]
@@ -86,7 +92,7 @@ def attached_by_kubernetes(name: str, on: str) -> Document:
 def test_what_keeps_longhorn_from_salvaging_is_a_disk_with_too_much_scheduled(told: Told) -> None:
     listed = {"vol-r-1": 10 * GIB, "vol-r-2": 10 * GIB, "other-r-1": 220 * GIB}
     room = {"storageMaximum": 140 * GIB, "storageScheduled": 240 * GIB}
-    full = node("n1", conditions=PRESSED, scheduledReplica=listed, **room)
+    full = node("n1", {"conditions": PRESSED, "scheduledReplica": listed, **room})
     never = replica("2", "n1", healthyAt="")
     there = [*full, volume(robustness="faulted"), *claim(), replica("1", "n1", **FAILED), never]
 
@@ -212,7 +218,7 @@ def test_a_restore_under_way_is_told(told: Told) -> None:
 
 # longhorn/longhorn#12683: how much do the others take when a node is down, and is it enough?
 def test_a_plan_that_leaves_a_volume_degraded_does_not_work(told: Told) -> None:
-    full = node("n3", storageScheduled=95 * GIB, scheduledReplica={"other-r-1": 95 * GIB})
+    full = node("n3", FULL)
     there = [*nodes("n1", "n2"), *full, volume(on="n1"), *claim(), pod("web", on="n1")]
     both = [replica("1", "n1"), replica("2", "n2")]
 
@@ -223,7 +229,7 @@ def test_a_plan_that_leaves_a_volume_degraded_does_not_work(told: Told) -> None:
 
 # A control: before v1.10 Longhorn places all replicas of a best-effort volume anywhere.
 def test_before_v1_10_the_one_replica_of_a_best_effort_volume_finds_its_place(told: Told) -> None:
-    full = node("n1", storageScheduled=95 * GIB, scheduledReplica={"other-r-1": 95 * GIB})
+    full = node("n1", FULL)
     new = volume(dataLocality="best-effort", numberOfReplicas=1)
     old = setting("current-longhorn-version", "v1.9.1")
     there = [*full, *nodes("n2"), new, *claim(), pod("web"), old]
@@ -278,8 +284,7 @@ def test_one_replica_is_all_that_a_strict_local_volume_has(told: Told) -> None:
 
 
 def test_a_pod_that_waited_before_a_step_does_not_count_against_it(told: Told) -> None:
-    full = {"storageScheduled": 95 * GIB, "scheduledReplica": {"other-r-1": 95 * GIB}}
-    there = [*node("n1", **full), *node("n2", **full), *claim(), pod("web")]
+    there = [*node("n1", FULL), *node("n2", FULL), *claim(), pod("web")]
     there += [volume(dataLocality="strict-local", numberOfReplicas=1)]
 
     found = told(there, "plan", "cordon", "n2")
