@@ -9,7 +9,8 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from extender import ClusterView
 from extender.demand import LONGHORN_DRIVERS
-from longhorn import NodeName, Volume, VolumeTold, is_down
+from extender.kubernetes import ClaimKey
+from longhorn import NodeName, Volume, VolumeName, VolumeTold, is_down
 
 _BY_POD = "csi-attacher"
 _BY_HAND, _RESTORES = "longhorn-api", "volume-restore-controller"
@@ -77,6 +78,24 @@ def holders_of(
         sorted(set(tickets), key=lambda each: (each.type, each.node)),
         {each.node for each in attachments} if is_known else None,
     )
+
+
+def holders_for(
+    pod: Pod, cluster: ClusterObjects, view: ClusterView
+) -> Iterator[tuple[ClaimKey, Holder]]:
+    """Say for which claims a pod waits that has a node and does not run, and what holds them."""
+    status, pods = pod.status, [*cluster.of(Pod).values()]
+    waits = status.node is not None and not (status.running or status.ended)
+    for key in pod.ref.claims if waits else ():
+        claim = view.claims.get(key)
+        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
+        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
+        if volume is None:
+            continue
+        users = [each for each in pods if key in each.ref.claims and not each.status.ended]
+        for holder in holders_of(volume, users, cluster, view):
+            if holder.node != status.node or volume.attached_to != status.node:
+                yield key, holder
 
 
 def _at_work(told: VolumeTold) -> Iterator[Holder]:

@@ -9,7 +9,7 @@ from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
 from cli.explaining.remedies import NOTES
-from cli.holders import holders_of
+from cli.holders import holders_for
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
@@ -98,20 +98,8 @@ def _life(pod: Pod, wishes: Wishes) -> Iterator[Note]:
 
 def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator[Note]:
     """Say of a pod that is bound and does not run what holds its volumes, or keeps it from them."""
-    status = pod.status
-    if status.node is None or status.running or status.ended:
-        return
-    pods = [*cluster.of(Pod).values()]
-    for key in pod.ref.claims:
-        claim = view.claims.get(key)
-        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
-        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
-        if volume is None:
-            continue
-        users = [each for each in pods if key in each.ref.claims and not each.status.ended]
-        for holder in holders_of(volume, users, cluster, view):
-            if holder.node != status.node or volume.attached_to != status.node:
-                yield Note("volume_held", f"volume of {key}: {holder.text}", do=holder.action)
+    for claim, holder in holders_for(pod, cluster, view):
+        yield Note("volume_held", f"volume of {claim}: {holder.text}", do=holder.action)
 
 
 def claim_notes(pod: Pod, view: ClusterView) -> Iterator[Note]:

@@ -6,6 +6,9 @@ import typer
 
 from app.errors import InputError
 from app.page.now import claims_by_volume
+from cli.holders import holders_for
+from cli.kube.pods import Pod
+from cli.kube.resources import ASKED
 from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
@@ -17,9 +20,9 @@ from cli.options import (
     Printed,
     Quiet,
     check_origin,
-    load_files,
     load_settings,
     print_answer,
+    read_files,
     warn,
 )
 from cli.paragraphs import output_width
@@ -57,12 +60,18 @@ def show_survey(
         cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
         warn(problems, quiet=quiet)
     else:
-        cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
+        cluster, problems = read_files(cluster_file, also, ANSWERED_FROM, ASKED)
+        warn(problems, quiet=quiet)
     if not cluster.of(Node):
         raise InputError("there is no Longhorn Node, so there is nothing to look at")
     view = build_view(cluster)
     extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
-    found = survey(view, extender, claims_by_volume(view.claims.values(), view))
+    held = (
+        f"{pod.key} ({holder.text})"
+        for _, pod in sorted(cluster.of(Pod).items())
+        for _, holder in holders_for(pod, cluster, view)
+    )
+    found = survey(view, extender, claims_by_volume(view.claims.values(), view), held)
     print_answer(found, output, lines(found, output_width(), show_all=show_all))
     is_bad = any(each.severity is Severity.ERROR for each in found.findings)
     raise typer.Exit(_ERRORS if is_bad else _NO_ERROR)

@@ -63,6 +63,10 @@ class Rule(Enum):
         "do not drain or restart the node before each of these volumes has a healthy replica "
         "elsewhere",
     )
+    VOLUME_HELD = (
+        Severity.WARNING,
+        "`filter pod/NAME` says what ends that",
+    )
     SINGLE_REPLICA = (
         Severity.WARNING,
         "raise numberOfReplicas of the volumes (a strict-local one has one replica for ever: set "
@@ -144,18 +148,25 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """What is not known."""
 
 
-def survey(view: ClusterView, extender: Extender, claims: Mapping[VolumeName, str]) -> Survey:
+def survey(
+    view: ClusterView,
+    extender: Extender,
+    claims: Mapping[VolumeName, str],
+    held: Iterable[str] = (),
+) -> Survey:
     """Look at everything.
 
     Args:
         view: The cluster.
         extender: Decides what fits.
         claims: How volumes are named, by their claims.
+        held: Pods that wait for a volume, each with what holds that.
     """
     lost_with, of_classes = endangered(view), [*_of_classes(view, extender)]
     found = [
         *_of_volumes(view, claims),
         *_of_nodes(lost_with, claims),
+        *_of_pods([*held]),
         *_of_disks(view),
         *of_classes,
         *_of_claims(view, {each.text for each in of_classes}),
@@ -188,6 +199,12 @@ def _notes(view: ClusterView) -> Iterator[str]:
     for volume in sorted(view.volumes.values(), key=lambda each: each.name):
         if volume.sharded and volume.name not in view.replicas:
             yield f"where the shards of volume {volume.name} are is not known"
+
+
+def _of_pods(held: Sequence[str]) -> Iterator[Finding]:
+    if held:
+        text = f"{_count(len(held), 'pod')} on nodes without the volume that they wait for"
+        yield _found(Rule.VOLUME_HELD, text, held)
 
 
 def _of_nodes(

@@ -172,6 +172,10 @@ def test_a_volume_is_held_by_a_volume_attachment_of_a_node_without_its_pod(told:
         assert "VolumeAttachment csi-1 holds it on n1, where no pod uses it" in found
         assert "kubectl delete volumeattachment csi-1" in found
 
+    found = told(there, "survey")
+    assert "1 pod on nodes without the volume that they wait for" in found
+    assert "default/web (VolumeAttachment csi-1 holds it on n1" in found
+
 
 def test_a_pod_on_a_node_that_is_down_holds_its_volume(told: Told) -> None:
     there = [
