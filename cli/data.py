@@ -92,7 +92,8 @@ def _salvage(data: VolumeData, view: ClusterView) -> str:
     where = _places(free, view)
     if not data.is_faulted:
         return f"Start a pod that uses it: then Longhorn salvages {where} by itself."
-    if _salvages_itself(view):
+    if data.salvaged and _salvages_itself(view):
+        where = _places(data.salvaged, view)
         return (
             f"Longhorn salvages {where} by itself once the volume is detached. If it stays: "
             "salvage the volume in Longhorn's UI."
