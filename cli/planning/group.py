@@ -5,8 +5,8 @@ from typer.core import TyperGroup
 
 from app.errors import InputError
 
-STATUSES = """Exit status: 0 all of it works, 1 not all of it (a pod gets no node, or something \
-is lost or refused), 2 the input cannot be used."""
+STATUSES = """Exit status: 0 all of it works, 1 not all of it (a pod gets no node, a \
+volume ends degraded, or something is lost or refused), 2 the input cannot be used."""
 
 
 class _PlanGroup(TyperGroup):

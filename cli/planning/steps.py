@@ -44,7 +44,8 @@ _Most = Annotated[
 _Size = Annotated[str, typer.Argument(metavar="SIZE", help="Such as 100Gi.", show_default=False)]
 
 
-@step("place", "Exit status: 0 all of it works, 1 not all of it (a pod gets no node), 2 the input "
+@step("place", "Exit status: 0 all of it works, 1 not all of it (a pod gets no node, or "
+    "a volume ends degraded), 2 the input "
       "cannot be used. With --until-full it is 0 or 2.")  # fmt: skip
 def place(
     file: Annotated[
