@@ -41,6 +41,16 @@ def healthy(replica: Object, now: str) -> Object:
     return {"spec": {"healthyAt": since, "lastHealthyAt": now, "rebuildRetryCount": 0}}
 
 
+def failed(now: str) -> Object:
+    """Give a replica up, or until it is salvaged."""
+    return {"spec": {"failedAt": now, "lastFailedAt": now, "desireState": "stopped"}}
+
+
+def salvaged() -> Object:
+    """Take a failed replica again; when it last failed stays."""
+    return {"spec": {"failedAt": ""}}
+
+
 def on_attach(replicas: Sequence[Object], now: str) -> Iterator[tuple[str, Object]]:
     """Say what the engine finds in its replicas: if none has data all are new, and equal."""
     running = [(obj, each) for obj in replicas if (each := read_replica(obj)).is_running]
@@ -71,7 +81,8 @@ def entering(state: str, volume: Object, replicas: Sequence[Object], now: str) -
         health = robustness(read_volume(volume), [read_replica(each) for each in replicas])
         status |= {"currentNodeID": node, "ownerID": node, **judged(health, now)["status"]}
     if state == "detaching":
-        status |= {"robustness": "unknown" if replicas else "faulted"}
+        is_faulted = not replicas or read_volume(volume).robustness == "faulted"
+        status |= {"robustness": "faulted" if is_faulted else "unknown"}
     if state == "detached":
         status |= {"currentNodeID": "", "lastDegradedAt": ""}
     return {"status": status}

@@ -11,6 +11,7 @@ from tests.actors.controller import Controller
 from tests.actors.longhorn.cluster import Cluster, Timers
 
 WORKERS = 10
+_AGAIN_SECONDS = 0.5
 
 
 class Instances:
@@ -40,6 +41,9 @@ class Instances:
         if replica is None or replica["status"]["currentState"] == wished:
             self._timers.stop(name)
             return None
+        node = replica["spec"]["nodeID"]
+        if wished == "running" and not cluster.runners.starts_engine(replica, node):
+            return _AGAIN_SECONDS
         left = self._timers.left(name, wished, span=cluster.delays.process)
         if left:
             return left

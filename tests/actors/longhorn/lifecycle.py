@@ -14,6 +14,7 @@ import msgspec
 
 from tests.actors.longhorn.records import BEST_EFFORT, DISABLED, STRICT_LOCAL, Replica, Volume
 from tests.actors.longhorn.requesting import RequestStep, next_requests
+from tests.actors.longhorn.salvage import is_faulted
 
 
 class CreateReplica(msgspec.Struct, frozen=True):
@@ -157,11 +158,12 @@ def _surplus(volume: Volume, replicas: Sequence[Replica]) -> Sequence[str]:
     """Name a replica that is no longer needed.
 
     Of more healthy ones than wanted a remote one goes once a local one is healthy, from where
-    they are most crowded; without locality they stay. One that linked clones share stays.
+    they are most crowded; without locality they stay. One that linked clones share stays, and all
+    of a faulted volume do.
     Source: controller/volume_controller.go cleanupExtraHealthyReplicas,
     getPreferredReplicaCandidatesForDeletion, filterOutLinkedCloneSrcReplicas.
     """
-    if volume.is_paused:
+    if volume.is_paused or is_faulted(replicas):
         return ()
     given_up = [each for each in replicas if each.is_given_up]
     staying = [each for each in replicas if each.is_healthy and not each.is_evicting]
@@ -211,7 +213,7 @@ def _missing(
         and (each.node or not each.hard_node or volume.locality == STRICT_LOCAL)
     ]
     if len(regular) < volume.wanted_replicas:
-        is_new = not any(each.is_healthy for each in replicas)
+        is_new = not any(each.has_data or each.is_failed for each in replicas)
         is_filling = any(not each.is_healthy for each in regular)
         wanted = not is_filling if attached else is_new
         return (CreateReplica(""),) if wanted and PRECHECK not in failed else ()
@@ -292,14 +294,16 @@ def _is_complete(replicas: Sequence[Replica]) -> bool:
 
 
 def _judgement(volume: Volume, replicas: Sequence[Replica]) -> Sequence[Step]:
-    """Judge an attached volume, and a detached one: that is faulted while it has no replica.
+    """Judge an attached volume, and a detached one: that is faulted also while it has no replica.
 
     Source: controller/volume_controller.go isAutoSalvageNeeded.
     """
     match volume.state:
+        case "attaching" | "attached" if replicas and is_faulted(replicas):
+            found = "faulted"
         case "attached" if volume.wished_node == volume.current_node:
             found = robustness(volume, replicas)
-        case "detached" if not replicas:
+        case "detached" if is_faulted(replicas):
             found = "faulted"
         case "detached" if volume.robustness == "faulted":
             found = "unknown"

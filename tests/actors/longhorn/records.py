@@ -95,6 +95,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is being removed."""
     shall_run: bool = False
     is_failed: bool = False
+    failed_at: str = ""
     is_given_up: bool = False
     """Whether it failed before it ever had data: it is of no use."""
     disk: str = ""
@@ -163,6 +164,7 @@ def read_replica(
         is_leaving=bool(obj["metadata"].get("deletionTimestamp")),
         shall_run=spec.get("desireState") == "running",
         is_failed=bool(spec.get("failedAt")),
+        failed_at=spec.get("failedAt", ""),
         is_given_up=bool(spec.get("failedAt")) and not spec.get("healthyAt"),
         disk=spec.get("diskID", ""),
         zone=zones.get(spec.get("nodeID", ""), ""),
@@ -193,5 +195,10 @@ def recorded(obj: Object, type_: type[T]) -> T:
 
 def condition_status(status: Object, type_: str) -> str:
     """Return the status of the first condition of a type; "" if there is none."""
-    found = (each["status"] for each in status.get("conditions") or () if each["type"] == type_)
-    return next(found, "")
+    return str(read_condition(status, type_).get("status", ""))
+
+
+def read_condition(status: Object, type_: str) -> Object:
+    """Return the first condition of a type; {} if there is none."""
+    found = (each for each in status.get("conditions") or () if each["type"] == type_)
+    return next(found, {})

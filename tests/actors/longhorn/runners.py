@@ -111,8 +111,22 @@ class Runners:
         return _is_v2(volume) or images is None or volume["spec"]["image"] in images
 
     def starts_engine(self, volume: Object, node: str) -> bool:
-        """Say whether an engine can start on a node; nobody asks that before it shall."""
+        """Say whether an engine can start on a node; nobody asks that before it shall.
+
+        Of a replica it says whether its process can.
+        """
         return self._runs(node, "v2" if _is_v2(volume) else "v1")
+
+    def launches(self, volume: Object, node: str) -> bool | None:
+        """Say whether the instance manager for a volume's replicas runs or starts; None if there is
+        none, or more than one (datastore/longhorn.go filterInstanceManagers)."""
+        if not self._managers:
+            return True
+        found = self._managers_on(node, "v2" if _is_v2(volume) else "v1")
+        states = [each["status"]["currentState"] for each in found]
+        if len(states) > 1 and _is_v2(volume):
+            states = [each for each in states if each == "running"]
+        return states[0] in ("running", "starting") if len(states) == 1 else None
 
     def is_declined(self, volume: Object, node: str) -> bool:
         """Say whether no manager works on a volume that is wished on a node.
@@ -123,23 +137,27 @@ class Runners:
         return _is_v2(volume) and bool(node) and self._switches_v2_off(node)
 
     def _runs(self, node: str, engine: str) -> bool:
-        """Say whether an instance manager takes new processes: of v1 that of the default image.
+        """Say whether an instance manager takes new processes.
 
         One of v1 that is being deleted counts as ready, whatever its state.
         """
         if not self._managers:
             return True
+        return any(
+            manager["status"]["currentState"] == "running"
+            or (engine == "v1" and manager["metadata"].get("deletionTimestamp"))
+            for manager in self._managers_on(node, engine)
+        )
+
+    def _managers_on(self, node: str, engine: str) -> list[Object]:
+        """List the instance managers of a node that count: of v1 those of the default image."""
         setting = self._settings.get(DEFAULT_MANAGER_IMAGE, NAMESPACE)
-        for manager in self._managers.get(node, {}).values():
-            spec = manager["spec"]
-            if spec["dataEngine"] != engine:
-                continue
-            if engine == "v1" and setting and spec["image"] != setting["value"]:
-                continue
-            leaves = engine == "v1" and manager["metadata"].get("deletionTimestamp")
-            if leaves or manager["status"]["currentState"] == "running":
-                return True
-        return False
+        image = setting["value"] if setting and engine == "v1" else None
+        return [
+            manager
+            for manager in self._managers.get(node, {}).values()
+            if manager["spec"]["dataEngine"] == engine and image in (None, manager["spec"]["image"])
+        ]
 
     def _images_on(self, node: str) -> frozenset[str] | None:
         if not self._images.objects:

@@ -9,6 +9,7 @@ DISABLE_WHEN_CORDONED: Final = "disable-scheduling-on-cordoned-node"
 DEFAULT_LOCALITY: Final = "default-data-locality"
 DEFAULT_REPLICAS: Final = "default-replica-count"
 ALLOW_DEGRADED: Final = "allow-volume-creation-with-degraded-availability"
+AUTO_SALVAGE: Final = "auto-salvage"
 DEFAULT_ENGINE_IMAGE: Final = "default-engine-image"
 DEFAULT_MANAGER_IMAGE: Final = "default-instance-manager-image"
 
@@ -17,6 +18,7 @@ DEFAULTS: Final = {
     DEFAULT_LOCALITY: "disabled",
     DEFAULT_REPLICAS: '{"v1":"3","v2":"3"}',
     ALLOW_DEGRADED: "true",
+    AUTO_SALVAGE: "true",
     DEFAULT_ENGINE_IMAGE: "longhornio/longhorn-engine:v1.12.1",
     DEFAULT_MANAGER_IMAGE: "longhornio/longhorn-instance-manager:v1.12.1",
 }

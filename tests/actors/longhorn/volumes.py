@@ -16,7 +16,7 @@ import msgspec
 
 from tests.actors.api import REPLICAS, VOLUMES, Kind, Object
 from tests.actors.controller import Controller
-from tests.actors.longhorn import changes, lifecycle
+from tests.actors.longhorn import changes, lifecycle, salvage
 from tests.actors.longhorn.cluster import Cluster, Timers
 from tests.actors.longhorn.creation import replica_object
 from tests.actors.longhorn.delays import Span
@@ -30,7 +30,7 @@ from tests.actors.longhorn.requesting import RequestStep
 from tests.actors.longhorn.requests import Requests
 from tests.actors.longhorn.rooms import Rooms
 from tests.actors.longhorn.schedules import Asker, changed_names
-from tests.actors.longhorn.settings import ALLOW_DEGRADED, is_on
+from tests.actors.longhorn.settings import ALLOW_DEGRADED, AUTO_SALVAGE, is_on
 from tests.actors.longhorn.shards import is_sharded, is_whole
 from tests.actors.longhorn.upgrades import is_paused
 from tests.actors.longhorn.views import View, Views
@@ -102,15 +102,21 @@ class Volumes:
         self._add(shard["spec"]["shardGroupName"])
 
     def _on_node(self, _old: Object | None, _new: Object | None) -> None:
-        """Try again what found no place; volumes without any replica wait for their time.
+        """Try again what found no place or is faulted; those without replicas wait for their time.
 
         Source: controller/volume_controller.go enqueueNodeChange.
         """
         replicas = self._cluster.replicas.objects.values()
         for name in dict.fromkeys(
-            each["spec"]["volumeName"] for each in replicas if not each["spec"]["nodeID"]
+            each["spec"]["volumeName"]
+            for each in replicas
+            if not each["spec"]["nodeID"] or self._is_faulted(each["spec"]["volumeName"])
         ):
             self._add(name)
+
+    def _is_faulted(self, name: str) -> bool:
+        volume = self._cluster.volumes.get(name, self._cluster.namespace)
+        return volume is not None and read_volume(volume).robustness == "faulted"
 
     def _on_upgrade(self, old: Object | None, new: Object | None) -> None:
         for each in (old, new):
@@ -185,6 +191,7 @@ class Volumes:
         """Take the steps that are due; return when to look again, if not after the next event."""
         nodes = self._cluster.nodes.objects.items()
         zones = {key.name: node["status"].get("zone", "") for key, node in nodes}
+        opens = self._opens(draft)
         for _ in range(_MOST_STEPS):
             volume = msgspec.structs.replace(
                 read_volume(draft.volume),
@@ -197,8 +204,9 @@ class Volumes:
             held_back, held_seconds = self._rooms.held_back(draft.name)
             waits = [held_seconds] if held_back else []
             for step in next_steps(volume, replicas, draft.failed, draft.placed, held_back):
-                if step == Become("attached") and not self._starts_engine(draft):
-                    waits.append(_ATTACH_SECONDS)  # the volume hangs in attaching
+                hangs = step == Become("attached") and not self._starts_engine(draft)
+                if hangs or (not opens and isinstance(step, lifecycle.RunReplica | Become)):
+                    waits.append(_ATTACH_SECONDS)
                     continue
                 left = self._left(step, volume)
                 if not left:
@@ -213,6 +221,28 @@ class Volumes:
             if isinstance(step, Become | lifecycle.DeleteVolume):
                 return None
         raise AssertionError(f"volume {draft.name} does not come to rest")
+
+    def _opens(self, draft: Draft) -> bool:
+        """Fail and salvage replicas; say whether others may be started, where the volume attaches.
+
+        Those that a pass places are looked at in the next one.
+        """
+        volume, replicas = read_volume(draft.volume), [read_replica(e) for e in draft.replicas]
+        nodes = {key.name: node for key, node in self._cluster.nodes.objects.items()}
+        launches = partial(self._cluster.runners.launches, draft.volume)
+        is_v1 = draft.volume["spec"]["dataEngine"] == "v1"
+        match volume.state:
+            case "detached" | "attaching" if volume.wished_node:
+                if salvage.attaches_nowhere(replicas, nodes, launches):
+                    return False
+                failing = salvage.unable(replicas, nodes, launches, needs_disk=is_v1)
+                for name in failing:
+                    draft.change_replica(name, changes.failed(self._cluster.timestamp()))
+            case "detached" if volume.robustness == "faulted":
+                if is_on(self._cluster.setting_values(), AUTO_SALVAGE):
+                    for name in salvage.salvaged(replicas, nodes):
+                        draft.change_replica(name, changes.salvaged())
+        return True
 
     async def _decide_in_shards(self, draft: Draft, view: View, done: list[Step]) -> float | None:
         """Take the step that is due of an erasure-coded volume."""

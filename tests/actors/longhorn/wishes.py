@@ -40,7 +40,8 @@ def next_wish(
 ) -> Wish | None:
     """Decide where a volume shall be attached next; None to leave it as it is.
 
-    It moves only by way of nowhere, and is attached again once it is fully detached. An eviction
+    It moves only by way of nowhere, and is attached again once it is fully detached; one that is
+    faulted is detached (controller/volume_attachment_controller.go shouldDoDetach). An eviction
     keeps it from pods that come later, and yields to those that came before. CSI publish refuses a
     volume that is faulted, or detached, not Scheduled and not placed as a whole (types/volumes.go
     IsVolumeReady); of an erasure-coded one it does not ask whether it is placed. One that is wished
@@ -55,7 +56,8 @@ def next_wish(
     """
     if volume.wished_node:
         wanted = pod_nodes if volume.is_for_pods else [eviction_node]
-        return None if volume.wished_node in wanted else Wish("")
+        stays = volume.wished_node in wanted and volume.robustness != "faulted"
+        return None if stays else Wish("")
     if volume.state != "detached":
         return None
     is_placed = bool(replicas) and all(each.node for each in replicas)

@@ -115,6 +115,7 @@ async def test_after_an_upgrade_only_an_instance_manager_of_the_new_image_starts
     world = two_nodes()
     async with running(world):
         await world.provision("data", dataLocality="disabled")
+        world.put(kinds.INSTANCE_MANAGERS, instance_manager("node-2", image=NEW_MANAGER))
         world.put(kinds.SETTINGS, setting("default-instance-manager-image", NEW_MANAGER))
         world.run_pod("web", "node-1", "data")
 
