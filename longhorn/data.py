@@ -18,6 +18,9 @@ from longhorn.replicas import Replica
 
 AUTO_SALVAGE = "auto-salvage"
 """The setting; true where it is absent."""
+_OF_THE_NODE = "NodeNotReady"
+"""Why no disk of a node is ready whose manager is away: that says nothing of the disk, and replicas
+start there. Source: controller/node_controller.go markAllDisksNotReadyWhenNodeNotReady."""
 _SALVAGED_TOGETHER = timedelta(minutes=1)
 """One that failed so long before the last one, or longer, has other data."""
 
@@ -295,7 +298,8 @@ def _missing_for(replica: Replica, engine: Engine, there: NodeDisks, disk: Disk)
         return Missing.ENGINE
     if not (engine.is_v2 or engines.has_image(engine.image)):
         return Missing.IMAGE
-    return None if disk.ready.is_true else Missing.DISK
+    is_ready = disk.ready.is_true or disk.ready.reason == _OF_THE_NODE
+    return None if is_ready else Missing.DISK
 
 
 def without_manager(

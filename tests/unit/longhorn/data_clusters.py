@@ -123,7 +123,8 @@ class _Maker:
 
     def disk(self, name: str) -> Disk:
         """Make a disk, which may have no UUID yet."""
-        ready = self.choice(NOT_TRUE) if self.flawed("disks") else Condition("True")
+        not_ready = (*NOT_TRUE, Condition("False", "NodeNotReady"))
+        ready = self.choice(not_ready) if self.flawed("disks") else Condition("True")
         schedulable = self.choice(NOT_TRUE) if self.flawed("disks") else Condition("True")
         made = disk(name, uuid="" if self.flawed("disks", 0.2) else None)
         return structs.replace(made, ready=ready, schedulable=schedulable)

@@ -154,7 +154,7 @@ def _awaited_by(replica: Replica, volume: Volume, around: _Around) -> Awaited | 
         return ("engine", node.name, "")
     if volume.disk_type != "block" and not _image_is_ready(node.name, volume, around):
         return ("image", node.name, "")
-    if disk.ready.status != "True":
+    if disk.ready.status != "True" and disk.ready.reason != "NodeNotReady":
         return ("disk", node.name, disk.name)
     return None
 
