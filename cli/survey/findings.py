@@ -23,6 +23,7 @@ from longhorn import (
     VolumeData,
     VolumeName,
 )
+from planner.naming import amount
 
 _NEAR_PERCENT = 90
 """From so much of its limit on, a disk counts as nearly full."""
@@ -79,6 +80,10 @@ class Rule(Enum):
     DISK_OVER_LIMIT = (
         Severity.ERROR,
         "move replicas away, add a disk, or raise storage-over-provisioning-percentage",
+    )
+    DISK_RESERVED = (
+        Severity.ERROR,
+        "lower `storageReserved` of the disk in the Longhorn Node",
     )
     DISK_NEAR_LIMIT = (
         Severity.WARNING,
@@ -282,7 +287,11 @@ def _of_room(space: DiskSpace, about: str) -> Iterator[Finding]:
     if not disk.ready.is_true or disk.maximum_bytes <= 0:
         return
     percent = 100 * space.scheduled_bytes // max(1, space.limit_bytes)
-    if space.logical_headroom_bytes < 0:
+    if disk.reserved_bytes >= disk.maximum_bytes:
+        reserved, size = amount(disk.reserved_bytes), amount(disk.maximum_bytes)
+        text = f"disk {about} has {reserved} reserved, and {size} in all: nothing fits on it"
+        yield _found(Rule.DISK_RESERVED, text, [about])
+    elif space.logical_headroom_bytes < 0:
         text = f"disk {about} has more scheduled than its limit: {percent} %"
         yield _found(Rule.DISK_OVER_LIMIT, text, [about])
     elif percent >= _NEAR_PERCENT:

@@ -7,6 +7,7 @@ from extender import ClusterView
 from longhorn import (
     DataState,
     JudgedReplica,
+    Missing,
     NodeName,
     Replica,
     Shard,
@@ -24,9 +25,11 @@ def replica_report(judged: JudgedReplica, data: VolumeData, view: ClusterView) -
     state, text = _out_of_use(replica) or _in_use(replica, data, view)
     if node is not None and space is None:
         text += "; Longhorn knows no such node"
-    elif judged.awaits is not None:
+    elif judged.awaits is not None and (data.is_faulted or not replica.failed):
         verb = "salvaged" if replica.failed else "used"
         text += f"; not {verb} before {judged.awaits}"
+    elif judged.awaits is not None and judged.awaits.missing is Missing.NODE:
+        text += "; its node is down"
     elif space is not None and not space.node.ready.is_true:
         text += "; its node is not ready in Longhorn"
     elif space is not None and disk is not None and not names:

@@ -287,6 +287,17 @@ def test_one_replica_is_all_that_a_strict_local_volume_has(told: Told) -> None:
     assert "a strict-local one has one replica for ever" in told(there, "survey")
 
 
+def test_a_disk_of_which_more_is_reserved_than_it_has_is_told_so(told: Told) -> None:
+    there = node("n1", {"storageMaximum": 200 * GIB})
+    there[1]["spec"]["disks"]["disk-1"]["storageReserved"] = 250 * GIB
+
+    found = told(there, "survey")
+
+    assert "disk n1/disk-1 has 250.0 GiB reserved, and 200.0 GiB in all" in found
+    assert "lower `storageReserved`" in found
+    assert "%" not in found
+
+
 def test_a_pod_that_waited_before_a_step_does_not_count_against_it(told: Told) -> None:
     there = [*node("n1", FULL), *node("n2", FULL), *claim(), pod("web")]
     there += [volume(dataLocality="strict-local", numberOfReplicas=1)]
