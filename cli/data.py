@@ -1,6 +1,7 @@
 """What is left of a volume's data, for people: what is wrong, and what brings it back."""
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC
 
 import msgspec
 
@@ -20,7 +21,6 @@ from longhorn import (
     VolumeData,
     VolumeName,
     data_of,
-    has_data,
     limit_bytes,
     parse_bool,
 )
@@ -51,7 +51,7 @@ def data_in(view: ClusterView, name: VolumeName) -> VolumeData:
     return data_of(volume, replicas, view.spaces, unreadable=view.unreadable_nodes)
 
 
-def trouble_with(data: VolumeData, view: ClusterView) -> Told | None:
+def trouble_with(volume: Volume, data: VolumeData, view: ClusterView) -> Told | None:
     """Say what is wrong with the data of a volume, None if it can be read or there is none.
 
     Of shards Longhorn says itself whether they are enough: failed ones may come back.
@@ -65,12 +65,16 @@ def trouble_with(data: VolumeData, view: ClusterView) -> Told | None:
                 action=" ".join(_action(each) for each in data.awaited),
             )
         case DataState.FAULTED:
-            failed = data.those(Usability.SALVAGEABLE)
-            where = _places([each.replica for each in failed], view)
-            return Told(
-                text=f"all replicas with its data have failed ({where}), and nothing is lost yet",
-                action=_salvage(data, view),
-            )
+            where, gone = _places(data.holders, view), _without_disk(data)
+            text = f"all replicas with its data have failed ({where}), and nothing is lost yet"
+            if gone:
+                text = f"{_places(gone, view)}, and only failed replicas are left ({where})"
+            return Told(text=text, action=_salvage(volume, data, view))
+        case DataState.NEW if data.is_faulted:
+            text = "all its replicas failed before they had all data"
+            if any(each.replica.had_data for each in data.judged):
+                return Told(text=text, action="Salvage the volume in Longhorn's UI.")
+            return Told(text=text, action="Delete the claim, and make it again.")
         case DataState.LOST:
             with_data = [each.replica for each in data.judged if each.replica.healthy_once]
             return Told(
@@ -81,19 +85,35 @@ def trouble_with(data: VolumeData, view: ClusterView) -> Told | None:
     return None
 
 
-def _salvage(data: VolumeData, view: ClusterView) -> str:
-    """Say what makes Longhorn take failed replicas again."""
-    free = [each.replica for each in data.those(Usability.SALVAGEABLE) if each.awaits is None]
-    if not free:
-        found = (_salvage_action(each, view) for each in data.awaited)
-        return (
-            f"{' '.join(found)} Then Longhorn salvages it by itself. Delete no replica that failed."
-        )
-    where = _places(free, view)
-    if not data.is_faulted:
-        return f"Start a pod that uses it: then Longhorn salvages {where} by itself."
+def _without_disk(data: VolumeData) -> list[Replica]:
+    """Return the replicas with newer data than failed ones whose node or disk is gone."""
+    gone = (each.replica for each in data.those(Usability.GONE))
+    return [each for each in gone if each.healthy_once and not each.failed]
+
+
+def _salvage(volume: Volume, data: VolumeData, view: ClusterView) -> str:
+    """Say what makes Longhorn take failed replicas again, the newest ones."""
+    if volume.standby or (volume.told is not None and volume.told.restoring):
+        return "Longhorn salvages no volume that gets its data from a backup: restore it anew."
+    newest = {each.name for each in data.holders}
+    failed = data.those(Usability.SALVAGEABLE)
+    awaited = [e.awaits for e in failed if e.replica.name in newest and e.awaits is not None]
+    if len(awaited) == len(newest):
+        found = [_salvage_action(each, view) for each in dict.fromkeys(awaited)]
+        older = [e.replica for e in failed if e.replica.name not in newest]
+        if older:
+            found.append(f"What {_places(older, view)} has is older: do not salvage that.")
+        return f"{' '.join(found)} Then Longhorn salvages it by itself. Delete no failed replica."
+    where = _places([e.replica for e in failed if not e.awaits and e.replica.name in newest], view)
+    gone = _without_disk(data)
+    if gone:
+        # Longhorn marks them failed where the node is gone; else it tries to start them for ever.
+        there = [each.name for each in gone if (each.node or NodeName("")) in view.spaces]
+        first = f"Delete Replica {first_of(there, _MOST_NAMED)}, whose disk is gone. " * bool(there)
+        at = max((each.failed_at for each in data.holders if each.failed_at), default=None)
+        until = f", with its data until {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if at else ""
+        return f"{first}Once a pod uses the volume, Longhorn salvages {where}{until}."
     if data.salvaged and _salvages_itself(view):
-        where = _places(data.salvaged, view)
         return (
             f"Longhorn salvages {where} by itself once the volume is detached. If it stays: "
             "salvage the volume in Longhorn's UI."
@@ -131,12 +151,12 @@ def _to_make_schedulable(node: NodeName, disk: DiskSpace, view: ClusterView) -> 
         return
     empty = [
         each.name
-        for replicas in view.replicas.values()
+        for name, replicas in view.replicas.items()
         for each in replicas
         if each.node == node
         and each.disk == disk.disk.id
-        and not (each.healthy_once or each.failed or each.started)
-        and has_data(replicas)
+        and not (each.healthy_once or each.had_data or each.started)
+        and data_in(view, name).holders
     ]
     if empty:
         yield f"delete the replicas on it that never had data ({first_of(empty, _MOST_NAMED)})"
@@ -170,4 +190,6 @@ def _place(replica: Replica, view: ClusterView) -> str:
     if space is None:
         return f"node {node} is gone" if node else "without a disk"
     names: list[DiskName] = [each.disk.name for each in space.disks if each.disk.id == disk]
+    if disk is None:
+        return f"{node}, without a disk"
     return f"{node}/{names[0]}" if names else f"node {node} has no disk {disk} any more"

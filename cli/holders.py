@@ -10,7 +10,7 @@ from cli.kube.pods import Pod
 from extender import ClusterView
 from extender.demand import LONGHORN_DRIVERS
 from extender.kubernetes import ClaimKey
-from longhorn import NodeName, Volume, VolumeName, VolumeTold, is_down
+from longhorn import NodeName, Unreadable, Volume, VolumeName, VolumeTold, is_down
 
 _BY_POD = "csi-attacher"
 _BY_HAND, _RESTORES = "longhorn-api", "volume-restore-controller"
@@ -40,17 +40,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     action: str
 
 
-def holders_of(
-    volume: Volume, users: Sequence[Pod], cluster: ClusterObjects, view: ClusterView
-) -> Iterator[Holder]:
-    """Say what holds a volume, beside pods that simply use it where it is.
-
-    Args:
-        volume: The volume.
-        users: The pods that use its claim and have not ended.
-        cluster: All that is known.
-        view: The same, indexed.
-    """
+def holders_of(volume: Volume, cluster: ClusterObjects, view: ClusterView) -> Iterator[Holder]:
+    """Say what holds a volume, beside pods that simply use it where it is."""
     told = volume.told or VolumeTold()
     yield from _at_work(told)
     bound = {
@@ -58,6 +49,14 @@ def holders_of(
         for name, each in view.persistent_volumes.items()
         if each.volume_handle == volume.name and each.driver in LONGHORN_DRIVERS
     }
+    if not cluster.of(Pod) or any(kind == "Pod" for kind, _ in cluster.of(Unreadable)):
+        bound = set()  # nobody knows who uses it
+    claims = {key for key, each in view.claims.items() if each.persistent_volume in bound}
+    users = [
+        pod
+        for _, pod in sorted(cluster.of(Pod).items())
+        if not (claims.isdisjoint(pod.ref.claims) or pod.status.ended)
+    ]
     attachments = [
         each
         for _, each in sorted(cluster.of(DriverAttachment).items())
@@ -84,7 +83,7 @@ def holders_for(
     pod: Pod, cluster: ClusterObjects, view: ClusterView
 ) -> Iterator[tuple[ClaimKey, Holder]]:
     """Say for which claims a pod waits that has a node and does not run, and what holds them."""
-    status, pods = pod.status, [*cluster.of(Pod).values()]
+    status = pod.status
     waits = status.node is not None and not (status.running or status.ended)
     for key in pod.ref.claims if waits else ():
         claim = view.claims.get(key)
@@ -92,8 +91,7 @@ def holders_for(
         volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
         if volume is None:
             continue
-        users = [each for each in pods if key in each.ref.claims and not each.status.ended]
-        for holder in holders_of(volume, users, cluster, view):
+        for holder in holders_of(volume, cluster, view):
             if holder.node != status.node or volume.attached_to != status.node:
                 yield key, holder
 
@@ -120,7 +118,7 @@ def _of_kubernetes(
 ) -> Iterator[Holder]:
     name, node = f"VolumeAttachment {attachment.name}", attachment.node
     space = view.spaces.get(node)
-    is_gone = space is None or is_down(space.node)
+    is_gone = space is not None and is_down(space.node)
     if attachment.error:
         text = f"{name} cannot be attached to {node}: {attachment.error}"
         yield Holder(node=node, text=text, action="See what else is said of the volume.")
@@ -128,11 +126,11 @@ def _of_kubernetes(
         text = f"{name} of node {node} is being deleted, and Longhorn has not let go yet"
         yield Holder(node=node, text=text, action="If it stays: see the log of longhorn-manager.")
     elif not there:
-        sure = f", once node {node} is off for sure" if is_gone else ""
+        sure = f", and node {node} is off for sure" if is_gone else ""
         yield Holder(
             node=node,
-            text=f"{name} holds it on {node}, where no pod uses it",
-            action=f"Delete it{sure}: `kubectl delete volumeattachment {attachment.name}`. "
+            text=f"{name} holds it on {node}, where no pod is known that uses it",
+            action=f"If none does{sure}: `kubectl delete volumeattachment {attachment.name}`. "
             "Kubernetes does so by itself some 6 minutes after the pod is gone.",
         )
     elif is_gone:

@@ -34,7 +34,6 @@ from longhorn.data import (
     has_data,
     is_readable,
     judge_replica,
-    without_manager,
 )
 from longhorn.disk_schedule import decide_schedule, found_on_disk
 from longhorn.disks import (
@@ -174,5 +173,5 @@ __all__ = [
     "refusal_of", "refused_owners", "reusable", "search", "shard_size_bytes", "split_tags",
     "starts_replicas", "surplus", "tags_match", "takes_back", "takes_growth", "takes_replicas",
     "told_bytes", "tracked_need", "unowned", "usage_of", "value_for_engine", "volume_size_bytes",
-    "wait_is_over", "waits_for_attach", "wants_replica_on_node", "without_manager",
+    "wait_is_over", "waits_for_attach", "wants_replica_on_node",
 ]  # fmt: skip

@@ -1,11 +1,12 @@
 """What is left of a volume's data: which replicas hold it, and where it can be read.
 
 Sources: longhorn-manager controller/volume_controller.go isFirstAttachment, isAutoSalvageNeeded,
-ReconcileVolumeState, openVolumeDependentResources, canInstanceManagerLaunchReplica and
-IsReplicaUnavailable.
+ReconcileVolumeState, openVolumeDependentResources and canInstanceManagerLaunchReplica; for disks
+that are not ready IsReplicaUnavailable, which Longhorn asks in a migration: at an attach it tries,
+and the replica's process ends in an error.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import IntEnum, StrEnum, auto
 
@@ -35,11 +36,11 @@ class Usability(StrEnum):
     NEVER_HEALTHY = "never-healthy"
     """It has failed or is being rebuilt, and never had all data."""
     UNKNOWN = "unknown"
-    """Its node cannot be read."""
+    """Its node cannot be read, or a disk of that has no UUID yet."""
     GONE = "gone"
-    """Its node is not there any more, or has another disk in the place of its one."""
+    """Its node is not there any more, or does not have its disk."""
     SALVAGEABLE = "salvageable"
-    """It has failed, with all data of that time. Longhorn takes it again if no other is left."""
+    """It has failed, with all data of that time."""
     AWAITED = "awaited"
     """It has all data, and something must come back before it can be started."""
     USABLE = "usable"
@@ -49,18 +50,20 @@ class DataState(StrEnum):
     """What is left of a volume's data."""
 
     NEW = "new"
-    """Nothing was ever written."""
+    """No replica has all data, nor had at some time: nothing was written yet."""
     READABLE = "readable"
     UNKNOWN = "unknown"
+    """Too few replicas are usable; of others it is not known, or the rest is about to go."""
     AWAITED = "awaited"
     """All of it is where nothing can read it now."""
     FAULTED = "faulted"
-    """All replicas with data have failed."""
+    """Only failed replicas are left."""
     LOST = "lost"
+    """No replica with data is left, not even a failed one."""
 
 
 class Missing(IntEnum):
-    """What must come back, in the order in which it is asked for."""
+    """What must come back, in the order in which it is asked for; for a salvage NODE and DISK."""
 
     NODE = auto()
     MANAGER = auto()
@@ -126,17 +129,25 @@ class VolumeData(msgspec.Struct, frozen=True, kw_only=True):
         """What is left."""
         if self.is_new:
             return DataState.NEW
-        return self._state_and_rest[0]
+        return self._state_and_holders[0]
 
     @property
     def last_nodes(self) -> frozenset[NodeName]:
         """The nodes of which each alone holds what nothing elsewhere makes up for."""
-        rest = [] if self.is_new else [each.replica.node for each in self._state_and_rest[1]]
+        holders = [each.node for each in self.holders]
         return frozenset(
             node
-            for node in rest
-            if node is not None and sum(other != node for other in rest) < self.needed
+            for node in holders
+            if node is not None and sum(other != node for other in holders) < self.needed
         )
+
+    @property
+    def holders(self) -> list[Replica]:
+        """The replicas that the data rest on: usable ones, if these are enough, else the next best.
+
+        Of failed ones only the newest: those that failed earlier have older data.
+        """
+        return [] if self.is_new else [each.replica for each in self._state_and_holders[1]]
 
     @property
     def awaited(self) -> list[Awaited]:
@@ -146,42 +157,51 @@ class VolumeData(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_faulted(self) -> bool:
-        """Whether Longhorn knows that all replicas with data have failed.
+        """Whether Longhorn knows that all replicas with data have failed; of a new volume, all.
 
-        Of one whose node or disk is gone it learns that when the volume is to be attached.
+        Of one whose node is gone it learns that when the volume is to be attached.
         """
-        with_data = [each.replica for each in self.judged if each.replica.healthy_once]
-        return all(each.failed for each in with_data if each.active)
+        counted = [each.replica for each in self.judged if self.is_new or each.replica.healthy_once]
+        return bool(counted) and all(each.failed for each in counted if each.active)
 
     @property
     def salvaged(self) -> list[Replica]:
         """The failed replicas that Longhorn takes again by itself, if it is told to."""
         if self.state is not DataState.FAULTED or not self.is_faulted:
             return []
-        found = [
-            (at, each.replica)
-            for each in self.those(Usability.SALVAGEABLE)
-            if each.awaits is None and (at := each.replica.failed_at) is not None
-        ]
-        last = max((at for at, _ in found), default=None)
-        return [each for at, each in found if last and last - at < _SALVAGED_TOGETHER]
+        free = [each for each in self.those(Usability.SALVAGEABLE) if each.awaits is None]
+        return [each.replica for each in _newest(free) if each.replica.failed_at is not None]
 
     @property
-    def _state_and_rest(self) -> tuple[DataState, list[JudgedReplica]]:
-        """The state of a volume with data, and the replicas that these are in."""
+    def _state_and_holders(self) -> tuple[DataState, list[JudgedReplica]]:
+        """The state of a volume with data, and the replicas that these rest on."""
         usable, unknown = self.those(Usability.USABLE), self.those(Usability.UNKNOWN)
         if len(usable) >= self.needed:
             return DataState.READABLE, usable
-        rest = [*usable, *unknown, *self.those(Usability.AWAITED)]
-        if len(rest) >= self.needed:
+        some = [*usable, *unknown, *self.those(Usability.AWAITED)]
+        if len(some) >= self.needed:
             is_unknown = len(usable) + len(unknown) >= self.needed
-            return (DataState.UNKNOWN if is_unknown else DataState.AWAITED), rest
-        failed = [] if self.is_sharded else self.those(Usability.SALVAGEABLE)
-        return (DataState.FAULTED if failed else DataState.LOST), failed
+            return (DataState.UNKNOWN if is_unknown else DataState.AWAITED), some
+        failed = [] if self.is_sharded else _newest(self.those(Usability.SALVAGEABLE))
+        if failed:
+            return DataState.FAULTED, failed
+        leaving = self.those(Usability.DELETING, Usability.INACTIVE)
+        has_left = all(not each.replica.healthy_once or each.replica.failed for each in leaving)
+        return (DataState.LOST if has_left else DataState.UNKNOWN), []
+
+
+def _newest(failed: list[JudgedReplica]) -> list[JudgedReplica]:
+    """Return those of some failed replicas that have the newest data, as Longhorn counts."""
+    last = max((at for each in failed if (at := each.replica.failed_at)), default=None)
+    return [
+        each
+        for each in failed
+        if last is None or (at := each.replica.failed_at) is None or last - at < _SALVAGED_TOGETHER
+    ]
 
 
 def has_data(replicas: Iterable[Replica]) -> bool:
-    """Say whether the volume of these replicas was ever written to."""
+    """Say whether one of these replicas has, or had, all data of its volume (isFirstAttachment)."""
     return any(replica.healthy_once for replica in replicas)
 
 
@@ -193,14 +213,8 @@ def is_readable(
     unreadable: Collection[NodeName] = frozenset(),
 ) -> bool:
     """Say whether one replica, of a volume that is not sharded, is usable; mostly the first is."""
-    is_new, engine = not has_data(replicas), engine_of(volume)
-    for each in replicas:
-        there = None if each.node is None else nodes.get(each.node)
-        is_known = each.node not in unreadable
-        usability, _ = judge_replica(each, engine, there, is_new=is_new, is_known=is_known)
-        if usability is Usability.USABLE:
-            return True
-    return False
+    judged = _judged(volume, replicas, nodes, unreadable)
+    return any(each.usability is Usability.USABLE for each in judged)
 
 
 def data_of(
@@ -218,20 +232,38 @@ def data_of(
         nodes: All nodes, with what runs there.
         unreadable: Nodes of which it is not known how they are.
     """
+    without = None if volume.sharded else _without_manager(engine_of(volume), replicas, nodes)
+    return VolumeData(
+        judged=tuple(_judged(volume, replicas, nodes, unreadable)),
+        needed=max(1, volume.data_chunks),
+        is_new=not has_data(replicas),
+        is_sharded=volume.sharded,
+        closed_by=without,
+    )
+
+
+def _judged(
+    volume: Volume,
+    replicas: Sequence[Replica],
+    nodes: Mapping[NodeName, NodeDisks],
+    unreadable: Collection[NodeName],
+) -> Iterator[JudgedReplica]:
+    """Judge replica after replica. Where the volume is attached its engine knows which run."""
     is_new, engine = not has_data(replicas), engine_of(volume)
-    judged = list[JudgedReplica]()
+    at = None if volume.attached_to is None else nodes.get(volume.attached_to)
+    is_attached = at is not None and not is_down(at.node)
     for each in replicas:
         there = None if each.node is None else nodes.get(each.node)
         is_known = each.node not in unreadable
         usability, awaits = judge_replica(each, engine, there, is_new=is_new, is_known=is_known)
-        judged.append(JudgedReplica(replica=each, usability=usability, awaits=awaits))
-    return VolumeData(
-        judged=tuple(judged),
-        needed=max(1, volume.data_chunks),
-        is_new=is_new,
-        is_sharded=volume.sharded,
-        closed_by=None if volume.sharded else without_manager(engine, replicas, nodes),
-    )
+        runs = is_attached and each.started and not each.failed and there is not None
+        if runs and there and not is_down(there.node) and usability in _RUN:
+            usability, awaits = Usability.USABLE, None
+        yield JudgedReplica(replica=each, usability=usability, awaits=awaits)
+
+
+_RUN = (Usability.AWAITED, Usability.GONE, Usability.UNKNOWN)
+"""What a replica that runs may seem to be, by objects that lag."""
 
 
 def judge_replica(
@@ -260,7 +292,8 @@ def judge_replica(
         return Usability.GONE, None
     disk = next((each.disk for each in there.disks if each.disk.id == replica.disk), None)
     if disk is None:
-        return Usability.GONE, None
+        is_known = all(each.disk.id is not None for each in there.disks)
+        return (Usability.GONE if is_known else Usability.UNKNOWN), None
     missing = _missing_for(replica, engine, there, disk)
     awaits = None
     if missing is not None:
@@ -302,7 +335,7 @@ def _missing_for(replica: Replica, engine: Engine, there: NodeDisks, disk: Disk)
     return None if is_ready else Missing.DISK
 
 
-def without_manager(
+def _without_manager(
     engine: Engine, replicas: Iterable[Replica], nodes: Mapping[NodeName, NodeDisks]
 ) -> NodeName | None:
     """Return the first node with a replica, whatever its state, and no instance manager object.

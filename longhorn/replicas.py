@@ -28,6 +28,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None also if Longhorn's time cannot be read."""
     healthy_once: bool
     """healthyAt is set: it held all data at some time since it was made or last rebuilt."""
+    had_data: bool = False
+    """lastHealthyAt is set: there are data in it, though perhaps not all."""
     started: bool
     stopped: bool = False
     """It is to be stopped, and is."""

@@ -45,7 +45,7 @@ class PlanReport(msgspec.Struct, frozen=True, kw_only=True):
     waited: int = 0
     """Of these, the ones that had none before the plan either."""
     degraded: int = 0
-    """Volumes that end with fewer replicas than they want, and did not begin so."""
+    """Volumes that end with fewer replicas than they want, or unreadable, and did not begin so."""
 
     def picture(self) -> Picture:
         """Return what the page draws of it."""

@@ -304,7 +304,8 @@ def _pending(cluster: Cluster) -> Iterator[Pod]:
 
 
 def _degraded(warnings: Iterable[PlanWarning]) -> set[str]:
-    return {each.object for each in warnings if each.code == "volume_degraded"}
+    codes = ("volume_degraded", "volume_faulted", "volume_unreadable")
+    return {each.object for each in warnings if each.code in codes}
 
 
 def _sorted(warnings: Iterable[PlanWarning]) -> tuple[PlanWarning, ...]:

@@ -22,6 +22,7 @@ from longhorn import (
     Replica,
     ReplicaName,
     Shard,
+    Usability,
     Volume,
     VolumeData,
     VolumeName,
@@ -47,11 +48,13 @@ class Replicas:
     Attributes:
         new: The names of all that this plan placed.
         gone: The names of all that this plan lost with their disks.
+        lost: The volumes that lost their newest data so.
     """
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
         self.new: set[ReplicaName] = set()
         self.gone: set[ReplicaName] = set()
+        self.lost: set[VolumeName] = set()
         self._cluster = cluster
         self._placing = Placing(random)
         self._made = 0
@@ -76,11 +79,15 @@ class Replicas:
         return done
 
     def is_lost(self, volume: Volume) -> bool:
-        """Whether a volume had replicas, and none is left that has its data, not even a failed one.
+        """Whether a volume had replicas, and none is left that has its data.
 
-        One that was never written to may be started from any of its replicas.
+        One that was never written to may be started from any of its replicas. Failed replicas are
+        data as long as nothing newer was lost with this plan.
         """
-        return self.is_broken(volume) and self.data(volume).state is not DataState.FAULTED
+        is_stale = volume.name in self.lost
+        return self.is_broken(volume) and (
+            is_stale or self.data(volume).state is not DataState.FAULTED
+        )
 
     def is_broken(self, volume: Volume) -> bool:
         """Whether nothing can be made of the replicas of a volume: it is lost, or all failed."""
@@ -91,6 +98,13 @@ class Replicas:
         if data.is_new:
             return bool(replicas) and not left
         return data.state in (DataState.FAULTED, DataState.LOST)
+
+    def newest(self, volume: Volume) -> set[ReplicaName]:
+        """Return the replicas with the newest data of a volume, wherever they are."""
+        data = self.data(volume)
+        there = data.those(Usability.USABLE, Usability.UNKNOWN, Usability.AWAITED)
+        held = [each.replica for each in there] or data.holders
+        return set() if data.is_new or volume.sharded else {each.name for each in held}
 
     def data(self, volume: Volume) -> VolumeData:
         """Say what is left of the data of a volume, as the plan goes."""

@@ -188,7 +188,11 @@ class Volumes:
         alive = [
             volume for volume in known if volume is not None and not self.replicas.is_lost(volume)
         ]
+        newest = {volume.name: self.replicas.newest(volume) for volume in alive}
         self.replicas.gone.update(each.name for each in replicas)
+        self.replicas.lost.update(
+            name for name, held in newest.items() if held and held <= self.replicas.gone
+        )
         for replica in replicas:
             self._cluster.put(
                 structs.replace(replica, failed=True, started=False, rebuild_retries=RETRY_LIMIT)

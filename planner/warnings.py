@@ -55,9 +55,13 @@ def _of_volumes(
             f"Volume of {names[volume.name]}" if volume.name in names else f"Volume {volume.name}"
         )
         data = volumes.replicas.data(volume)
-        if data.state is DataState.FAULTED and not volume.sharded:
+        if data.state is DataState.FAULTED and not volumes.replicas.is_lost(volume):
             text = "has only failed replicas with data left, which may be salvaged"
             yield PlanWarning(code="volume_faulted", object=about, text=text)
+            continue
+        if data.state is DataState.AWAITED and not volume.sharded:
+            text = f"cannot be read before {' or '.join(map(str, data.awaited))}"
+            yield PlanWarning(code="volume_unreadable", object=about, text=text)
             continue
         if volumes.replicas.is_lost(volume):
             yield PlanWarning(

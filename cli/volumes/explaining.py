@@ -68,7 +68,7 @@ def _explain_volume(
     view, utc = explainer.view, explainer.utc
     replicas = view.replicas.get(volume.name, ())
     data = data_in(view, volume.name)
-    trouble = trouble_with(data, view)
+    trouble = trouble_with(volume, data, view)
     count = count_of(volume, data)
     standing = [*standings(volume, claim.key, users, view)] if claim else []
     pod_node = next((pod.status.node for pod in users if pod.status.node), None)
@@ -79,7 +79,7 @@ def _explain_volume(
     sought = _sought(waiting, volume, view, utc)
     disks = named(sought.next, view) if sought else {}
     state = _state(volume, count, data, view)
-    held = [*holders_of(volume, users, explainer.cluster, view)]
+    held = [*holders_of(volume, explainer.cluster, view)]
     at_work = [each.text for each in held if not each.node]
     answer = "; ".join([_answer(volume, state, count, standing, waiting), *at_work])
     return VolumeReport(

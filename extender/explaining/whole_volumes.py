@@ -63,6 +63,7 @@ def spreads(answer: Answer, node: NodeName | None) -> list[Spread]:
     The pod goes to *node*; None if no node takes it: then no replica is local.
     """
     situation, view = answer.situation, answer.view
+    node = node if node in view.spaces else None  # of one that cannot be read nothing is known
     if situation is None or view.settings.unreadable is not None:
         return []
     book, forecast, mark = situation.at_leisure().book, situation.book.forecast, situation.book.mark

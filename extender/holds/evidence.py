@@ -74,6 +74,15 @@ def is_ungranted(hold: Hold, view: ClusterView) -> bool:
     )
 
 
+def is_placed_since(hold: Hold, replicas: ReplicasByVolume) -> bool:
+    """Whether a replica of a volume that must be local was placed since the answer."""
+    return any(
+        replica.node is not None and replica.name not in hold.placed_before
+        for volume in hold.volumes
+        for replica in replicas.get(volume.name, ())
+    )
+
+
 def count_lost_rooms(hold: Hold, replicas: ReplicasByVolume) -> int:
     """Count the volumes of a chosen hold that were placed, but not where room was held for them."""
     return sum(

@@ -13,6 +13,7 @@ from extender.holds.deadlines import Deadlines, Timeouts, still_asked
 from extender.holds.evidence import (
     is_attaching,
     is_confirmed,
+    is_placed_since,
     is_ungranted,
     sighting_of,
     without_stale,
@@ -220,8 +221,7 @@ class Ledger:
         placed = tuple(
             hold
             for hold in open_
-            if hold.state is State.OPEN
-            and any(view.replicas.get(volume.name) for volume in hold.volumes)
+            if hold.state is State.OPEN and is_placed_since(hold, view.replicas)
         )
         outcome = merge_outcomes(self.drop(uid, why, now) for uid, why in ends.items())
         return structs.replace(outcome, placed=placed)

@@ -42,6 +42,8 @@ _WHY = {
     AttachRefusal.V2_OFF: EngineSwitchedOff(),
 }
 _UNKNOWN = UnknownNode()
+_MOST_NAMED = 3
+"""So many things that must come back are named in the text that each node gets."""
 
 
 def unattachable(
@@ -119,20 +121,27 @@ def why_not_read(request: PodRequest, view: ClusterView) -> Rejection | None:
 def _why_not_read(data: VolumeData) -> Rejection | None:
     failed = data.those(Usability.SALVAGEABLE)
     match data.state:
-        case DataState.LOST if not data.those(Usability.DELETING, Usability.INACTIVE):
+        case DataState.LOST:
             return DataLost()
-        case DataState.FAULTED if data.is_faulted:
+        case DataState.FAULTED | DataState.NEW if data.is_faulted:
             return VolumeFaulted()
         case DataState.FAULTED if any(each.awaits is None for each in failed):
             pass  # Longhorn salvages one once it has tried to attach the volume
         case DataState.FAULTED | DataState.AWAITED:
-            return ReplicasCannotStart(awaited=tuple(map(str, data.awaited)))
-        case DataState.NEW if data.awaited and not data.usable:
-            return ReplicasCannotStart(awaited=tuple(map(str, data.awaited)))
+            return _cannot_start(data.awaited)
+        case DataState.NEW if data.awaited:
+            # One that has no disk yet gets one when the volume is to be attached.
+            if not (data.usable or data.those(Usability.UNPLACED, Usability.UNKNOWN)):
+                return _cannot_start(data.awaited)
     if data.closed_by is not None:
-        missing = Awaited(data.closed_by, Missing.MANAGER)
-        return ReplicasCannotStart(awaited=(str(missing),))
+        return _cannot_start([Awaited(data.closed_by, Missing.MANAGER)])
     return None
+
+
+def _cannot_start(awaited: Sequence[Awaited]) -> Rejection:
+    named = [*map(str, awaited[:_MOST_NAMED])]
+    more = len(awaited) - len(named)
+    return ReplicasCannotStart(awaited=(*named, *([f"one of {more} others"] if more else [])))
 
 
 def _why(running: Running, asked: Iterable[Attachment]) -> Rejection | None:

@@ -180,10 +180,7 @@ class ReplicasCannotStart(Rejection, frozen=True, kw_only=True):
     """What must come back; one of these may be enough."""
 
     def __str__(self) -> str:
-        return (
-            f"a volume's replicas cannot be started before {' or '.join(self.awaited)}; Longhorn "
-            "would mark them failed"
-        )
+        return f"no replica of a volume can be read before {' or '.join(self.awaited)}"
 
 
 class VolumeFaulted(Rejection, frozen=True):

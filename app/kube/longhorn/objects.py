@@ -118,6 +118,7 @@ class ReplicaSpec(KubeStruct, frozen=True):
     disk_id: Text = msgspec.field(default=None, name="diskID")
     hard_node_affinity: Text = None
     healthy_at: Text = None
+    last_healthy_at: Text = None
     failed_at: Text = None
     active: bool | None = None
     eviction_requested: bool | None = None

@@ -199,6 +199,7 @@ def replica_record(replica: objects.Replica) -> Replica:
         failed=bool(spec.failed_at),
         failed_at=_time(spec.failed_at) if spec.failed_at else None,
         healthy_once=bool(spec.healthy_at),
+        had_data=bool(spec.last_healthy_at),
         started=bool(status.started),
         stopped=spec.desire_state == status.current_state == "stopped",
         rebuild_retries=spec.rebuild_retry_count or 0,

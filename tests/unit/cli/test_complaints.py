@@ -135,7 +135,7 @@ def test_no_node_will_do_before_the_node_with_the_only_replica_is_back(told: Tol
     found = told([*there, volume(numberOfReplicas=1), replica("1", "n1")], "filter", "web")
 
     assert "0 of 3 nodes" in found
-    assert "cannot be started before node n1 is back" in found
+    assert "can be read before node n1 is back" in found
 
 
 # longhorn/longhorn#8323: drain of the node of a strict-local volume, which is to be moved.
@@ -169,7 +169,7 @@ def test_a_volume_is_held_by_a_volume_attachment_of_a_node_without_its_pod(told:
     for question in ("pvc/data", "pod/web"):
         found = told(there, "filter", question)
 
-        assert "VolumeAttachment csi-1 holds it on n1, where no pod uses it" in found
+        assert "VolumeAttachment csi-1 holds it on n1, where no pod is known that uses it" in found
         assert "kubectl delete volumeattachment csi-1" in found
 
     found = told(there, "survey")

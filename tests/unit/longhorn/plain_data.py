@@ -97,6 +97,8 @@ def plain_data(
                 awaits[replica.name] = awaited
     needed = volume.data_chunks if volume.data_chunks > 0 else 1
     state = _state_of_all(list(states.values()), volume, needed, has_data=has_data)
+    if state == "lost" and _is_leaving(replicas, states):
+        state = "unknown"
     salvaged = set[str]()
     if state == "faulted" and auto_salvage:
         ready = _ready_to_be_salvaged(replicas, states, awaits)
@@ -128,12 +130,20 @@ def _state_of(replica: Replica, volume: Volume, around: _Around, *, has_data: bo
     if replica.node not in around.nodes:
         return "gone"
     if _disk_of(replica, around.nodes[replica.node]) is None:
-        return "gone"
+        return _without_disk(around.nodes[replica.node])
     if replica.failed:
         return "salvageable"
     if _awaited_by(replica, volume, around) is not None:
         return "awaited"
     return "usable"
+
+
+def _without_disk(node: Node) -> str:
+    """Say what a replica is whose disk the node does not list: another one may yet get its UUID."""
+    for disk in node.disks:
+        if disk.id is None:
+            return "unknown"
+    return "gone"
 
 
 def _awaited_by(replica: Replica, volume: Volume, around: _Around) -> Awaited | None:
@@ -267,6 +277,25 @@ def _salvaged(ready: list[Replica]) -> set[str]:
     return found
 
 
+def _is_leaving(replicas: Sequence[Replica], states: dict[str, str]) -> bool:
+    """Say whether a replica has the data that is being deleted, or the second of a migration."""
+    for replica in replicas:
+        leaves = states[replica.name] in ("deleting", "inactive")
+        if leaves and replica.healthy_once and not replica.failed:
+            return True
+    return False
+
+
+def _newest(failed: list[Replica]) -> list[Replica]:
+    """List those that failed together with the last one; one without a time may be of them."""
+    moments = [each.failed_at for each in failed if each.failed_at is not None]
+    found = []
+    for replica in failed:
+        if replica.failed_at is None or replica.failed_at + SALVAGE_LIMIT > max(moments):
+            found.append(replica)
+    return found
+
+
 def _pool(
     volume: Volume, replicas: Sequence[Replica], states: dict[str, str], needed: int
 ) -> list[Replica]:
@@ -285,7 +314,7 @@ def _pool(
     if len(perhaps) >= needed:
         return perhaps
     if volume.data_chunks == 0:
-        return salvageable
+        return _newest(salvageable)
     return []
 
 

@@ -168,7 +168,7 @@ def test_a_replica_that_has_not_failed_awaits_that_its_disk_is_ready() -> None:
     assert found(ready=None).awaits == {"r-1": ("disk", "node-1", "disk-1")}
     assert found(ready=None).state == "awaited"
     assert found(schedulable=False).state == "readable"
-    assert found(uuid="").states == {"r-1": "gone"}
+    assert found(uuid="").states == {"r-1": "unknown"}
 
 
 def test_no_volume_attaches_while_a_node_of_its_replicas_has_no_manager_at_all() -> None:

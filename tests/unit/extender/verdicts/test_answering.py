@@ -14,7 +14,7 @@ from extender.verdicts.rejections import (
     UnreadableNode,
 )
 from extender.verdicts.shortages import PackingUndecided, VolumesDoNotFit
-from longhorn import Locality, Node, NodeName, Replica, Volume, VolumeName
+from longhorn import Locality, Node, NodeName, Volume, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -209,17 +209,8 @@ def test_new_strict_local_volume_goes_to_the_placed_one() -> None:
     assert result.rejected == {"node-1": StrictLocalElsewhere()}
 
 
-@pytest.mark.parametrize(
-    "replica",
-    [
-        pytest.param(
-            replica(failed=True, rebuild_retries=5, healthy_once=False), id="failed-for-good"
-        ),
-        pytest.param(replica(active=False), id="inactive"),
-    ],
-)
-def test_strict_local_volume_whose_replica_cannot_be_used_fits_nowhere(replica: Replica) -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(STRICT), replica)
+def test_strict_local_volume_whose_replica_cannot_be_used_fits_nowhere() -> None:
+    view = view_of(node("node-1"), node("node-2"), *bound(STRICT), replica(active=False))
 
     assert ask(view).rejected == {
         "node-1": StrictLocalUnusable(),

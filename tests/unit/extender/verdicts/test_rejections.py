@@ -98,8 +98,7 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
     ),
     (
         ReplicasCannotStart(awaited=("an instance manager runs on node node-2",)),
-        "a volume's replicas cannot be started before an instance manager runs on node node-2; "
-        "Longhorn would mark them failed",
+        "no replica of a volume can be read before an instance manager runs on node node-2",
         view_of(
             node(),
             node("node-2"),
@@ -218,7 +217,7 @@ SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
         view_of(
             node("node-1"),
             *bound(volume(locality=Locality.STRICT_LOCAL)),
-            replica(failed=True, healthy_once=False, rebuild_retries=5),
+            replica(active=False),
         ),
     ),
     (
