@@ -305,3 +305,124 @@ def test_a_pod_that_waited_before_a_step_does_not_count_against_it(told: Told) -
     found = told(there, "plan", "cordon", "n2")
 
     assert found.startswith("all of it works: 1 pod waits as before")
+
+
+OLD, NEW = {"failedAt": "2026-10-01T10:00:00Z"}, {"failedAt": "2026-11-26T10:00:00Z"}
+
+
+@pytest.mark.parametrize("newest", [{}, NEW], ids=["has-not-failed", "failed-last"])
+def test_an_older_failed_replica_does_not_make_up_for_the_newest_one(
+    told: Told, newest: Document
+) -> None:
+    there = [*nodes("n1", "n2", "n3"), volume(), *claim(), pod("web")]
+    there += [replica("1", "n1", **newest), replica("2", "n2", **OLD)]
+
+    assert "1 volume lost" in told(there, "plan", "lose", "n1")
+    assert "may be lost, each alone: n2, n3 " in told(there, "survey")
+
+
+def test_that_the_node_with_the_newest_data_must_come_back_is_told_and_not_to_use_older_ones(
+    told: Told,
+) -> None:
+    there = [*node("n1", down=True), *nodes("n2"), volume(robustness="faulted"), *claim()]
+    there += [replica("1", "n1", **NEW), replica("2", "n2", **OLD)]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "Bring node n1 back. What n2/disk-1 has is older: do not salvage that." in found
+
+
+def test_what_is_lost_with_a_node_that_is_gone_is_told_before_older_data_are_salvaged(
+    told: Told,
+) -> None:
+    there = [*nodes("n2"), volume(), *claim()]
+    there += [replica("1", "n1"), replica("2", "n2", **OLD)]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "node n1 is gone, and only failed replicas are left (n2/disk-1)" in found
+    assert "salvages n2/disk-1, with its data until 2026-10-01 10:00:00 UTC" in found
+
+
+def test_where_the_second_replica_is_on_a_node_that_is_down_a_plan_does_not_work(
+    told: Told,
+) -> None:
+    there = [*node("n1"), *node("n2", down=True), *nodes("n3"), volume(), *claim(), pod("web")]
+    there += [replica("1", "n1"), replica("2", "n2")]
+
+    found = told(there, "plan", "lose", "n1")
+
+    assert found.startswith("not all of it works: 1 volume degraded")
+    assert "cannot be read before node n2 is back" in found
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([], id="no-pod-is-known"),
+        pytest.param([pod("web", on="n1") | {"spec": "?"}], id="a-pod-cannot-be-read"),
+        pytest.param([pod("web", on="n1")], id="its-pod-is-there"),
+    ],
+)
+def test_a_volume_attachment_is_not_called_left_over_where_a_pod_may_use_it(
+    told: Told, pods: list[Document]
+) -> None:
+    there = [*nodes("n1", "n2"), volume(on="n1"), *claim(), replica("1", "n1"), replica("2", "n2")]
+
+    found = told([*there, *pods, attached_by_kubernetes("csi-1", "n1")], "filter", "pvc/data")
+
+    assert "delete volumeattachment" not in found
+
+
+def test_a_node_that_longhorn_does_not_know_is_not_called_down(told: Told) -> None:
+    there = [*nodes("n2"), volume(on="n2"), *claim(), replica("1", "n2"), pod("web", on="n1")]
+
+    found = told([*there, attached_by_kubernetes("csi-1", "n1")], "filter", "pvc/data")
+
+    assert "which is down" not in found
+
+
+def test_no_replica_that_has_some_data_is_to_be_deleted(told: Told) -> None:
+    listed = {"vol-r-1": 10 * GIB, "vol-r-2": 10 * GIB, "other-r-1": 220 * GIB}
+    room = {"storageMaximum": 140 * GIB, "storageScheduled": 240 * GIB}
+    full = node("n1", {"conditions": PRESSED, "scheduledReplica": listed, **room})
+    some = replica("2", "n1", healthyAt="", lastHealthyAt="2026-01-01T00:00:00Z")
+    there = [*full, volume(robustness="faulted"), *claim(), replica("1", "n1", **FAILED), some]
+
+    found = told(there, "filter", "pvc/data")
+
+    assert "delete the replicas" not in found
+    assert "raise `storage-over-provisioning-percentage` to 172" in found
+
+
+def test_replicas_that_run_are_read_whatever_lagging_conditions_say(told: Told) -> None:
+    odd = [*conditions(Ready="False", Schedulable="True")]
+    there = [*node("n1", {"conditions": odd}), *nodes("n2"), volume(on="n2"), *claim()]
+    there += [replica("1", "n1"), replica("2", "n2")]
+    for each in there[-2:]:
+        each["status"] = {"currentState": "running", "started": True}
+
+    assert "healthy: 2 of 2 replicas" in told(there, "filter", "pvc/data")
+    assert "nothing can read now" not in told(there, "survey")
+
+
+def test_a_replica_that_is_being_deleted_makes_no_volume_lost(told: Told) -> None:
+    going = replica("1", "n1")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert "is lost here" not in told([*nodes("n1"), volume(), going], "survey")
+
+
+def test_a_new_volume_of_which_all_replicas_failed_is_to_be_made_again(told: Told) -> None:
+    there = [*nodes("n1", "n2"), volume(robustness="faulted"), *claim(), pod("web")]
+    there += [replica(f"{n}", f"n{n}", healthyAt="", **FAILED) for n in (1, 2)]
+
+    assert "0 of 2 nodes" in told(there, "filter", "web")
+    assert "Delete the claim, and make it again." in told(there, "filter", "pvc/data")
+
+
+def test_a_node_that_cannot_be_read_stops_no_answer(told: Told) -> None:
+    broken = node_document("n1", status={"conditions": "?"})
+    there = [broken, volume(numberOfReplicas=1), *claim(), replica("1", "n1"), pod("web")]
+
+    assert "web" in told(there, "filter", "web")
