@@ -49,8 +49,6 @@ def holders_of(volume: Volume, cluster: ClusterObjects, view: ClusterView) -> It
         for name, each in view.persistent_volumes.items()
         if each.volume_handle == volume.name and each.driver in LONGHORN_DRIVERS
     }
-    if not cluster.of(Pod) or any(kind == "Pod" for kind, _ in cluster.of(Unreadable)):
-        bound = set()  # nobody knows who uses it
     claims = {key for key, each in view.claims.items() if each.persistent_volume in bound}
     users = [
         pod
@@ -62,7 +60,8 @@ def holders_of(volume: Volume, cluster: ClusterObjects, view: ClusterView) -> It
         for _, each in sorted(cluster.of(DriverAttachment).items())
         if each.persistent_volume in bound
     ]
-    for attachment in attachments:
+    knows_pods = cluster.of(Pod) and all(kind != "Pod" for kind, _ in cluster.of(Unreadable))
+    for attachment in attachments if knows_pods else ():
         there = [pod for pod in users if pod.status.node == attachment.node]
         yield from _of_kubernetes(attachment, there, view)
     tickets = (

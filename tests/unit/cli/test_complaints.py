@@ -369,9 +369,16 @@ def test_a_volume_attachment_is_not_called_left_over_where_a_pod_may_use_it(
 ) -> None:
     there = [*nodes("n1", "n2"), volume(on="n1"), *claim(), replica("1", "n1"), replica("2", "n2")]
 
-    found = told([*there, *pods, attached_by_kubernetes("csi-1", "n1")], "filter", "pvc/data")
+    ticket = {"type": "csi-attacher", "nodeID": "n1"}
+    wishes = document(
+        "VolumeAttachment", "vol", spec={"volume": "vol", "attachmentTickets": {"a": ticket}}
+    )
+    there += [wishes, attached_by_kubernetes("csi-1", "n1")]
+
+    found = told([*there, *pods], "filter", "pvc/data")
 
     assert "delete volumeattachment" not in found
+    assert "ticket" not in found
 
 
 def test_a_node_that_longhorn_does_not_know_is_not_called_down(told: Told) -> None:
