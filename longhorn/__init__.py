@@ -24,16 +24,12 @@ from longhorn.candidates import (
 from longhorn.clones import Place, may_be_rebuilt
 from longhorn.data import (
     AUTO_SALVAGE,
-    Awaited,
     DataState,
     JudgedReplica,
-    Missing,
-    Usability,
     VolumeData,
     data_of,
     has_data,
     is_readable,
-    judge_replica,
 )
 from longhorn.disk_schedule import decide_schedule, found_on_disk
 from longhorn.disks import (
@@ -147,6 +143,7 @@ from longhorn.settings import (
 )
 from longhorn.tracking import CAPACITY_TRACKING, Capacity, capacity_of, told_bytes, tracked_need
 from longhorn.upgrades import InstanceManagerUpgrade, is_paused, paused_by
+from longhorn.usability import Awaited, Missing, Usability, judge_replica
 
 __all__ = [
     "ALL_RUNS", "AUTO_SALVAGE", "CAPACITY_TRACKING", "CORDONED", "MOST_REPLICAS", "NOTHING_DUE",
