@@ -24,7 +24,6 @@ _WORK = {
     "backup-controller": "for a backup",
     "bim-ds-controller": "to export it as a backing image",
     "salvage-controller": "to salvage it",
-    "share-manager-controller": "to serve it to several nodes",
 }
 """The types of tickets. Source: longhorn-manager k8s/pkg/apis/longhorn/v1beta2/
 volumeattachment.go AttacherType."""

@@ -6,12 +6,11 @@ import msgspec
 
 from app.instance.accounting import DiskReport, NodeReport, node_report
 from app.instance.scores import ScoreReport, score_report
-from cli.sizes import gib
 from extender import Answer, ClusterView, Scores
 from extender.explaining import Charge, Expected, LocalDisks
 from extender.scoring import HIGHEST_SCORE
 from longhorn import NodeName, VolumeName
-from planner.naming import amount
+from planner.sizes import amount, gib
 
 _BAR_WIDTH = 16
 

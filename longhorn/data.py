@@ -148,6 +148,12 @@ def has_data(replicas: Iterable[Replica]) -> bool:
     return any(replica.healthy_once for replica in replicas)
 
 
+def has_live_engine(volume: Volume, nodes: Mapping[NodeName, NodeDisks]) -> bool:
+    """Say whether a volume is attached where its engine knows which replicas run."""
+    at = None if volume.attached_to is None else nodes.get(volume.attached_to)
+    return at is not None and not is_down(at.node)
+
+
 def is_readable(
     volume: Volume,
     replicas: Sequence[Replica],
@@ -193,8 +199,7 @@ def _judged(
 ) -> Iterator[JudgedReplica]:
     """Judge replica after replica. Where the volume is attached its engine knows which run."""
     is_new, engine = not has_data(replicas), engine_of(volume)
-    at = None if volume.attached_to is None else nodes.get(volume.attached_to)
-    is_attached = at is not None and not is_down(at.node)
+    is_attached = has_live_engine(volume, nodes)
     for each in replicas:
         there = None if each.node is None else nodes.get(each.node)
         is_known = each.node not in unreadable

@@ -1,4 +1,4 @@
-"""The order of names, how many of them are told, and sizes."""
+"""The order of names, and how many of them are told."""
 
 import re
 from collections.abc import Sequence
@@ -21,14 +21,3 @@ def first_of(names: Sequence[str], most: int) -> str:
     """Write the first names, and how many more there are than *most*."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def amount(size_bytes: int) -> str:
-    """Say a size with its unit."""
-    unit, name = unit_of(size_bytes)
-    return f"{size_bytes / unit:.1f} {name}"
-
-
-def unit_of(size_bytes: int) -> tuple[int, str]:
-    """Return the unit in which a size is told, and its name: GiB, and MiB below 0.1 GiB."""
-    return (2**20, "MiB") if 0 < 10 * size_bytes < 2**30 else (2**30, "GiB")

@@ -11,8 +11,7 @@ from cli.doctor.settings import longhorn_values
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
 from extender import ClusterView, UnresolvableClaimError
-from extender.demand import LONGHORN_PROVISIONERS, estimate_volume
-from extender.kubernetes import Claim, ClaimKey
+from extender.demand import ANY_CLAIM, LONGHORN_PROVISIONERS, estimate_volume
 from extender.space import NodeSpace, why_unusable
 from extender.verdicts import node_rejection
 from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule, Unreadable
@@ -142,7 +141,7 @@ def classes(facts: Facts) -> Iterator[Finding]:
 def _class_problem(seen: ClassSeen, view: ClusterView) -> Finding | None:
     name, is_immediate = seen.record.name, seen.binding_mode == "Immediate"
     try:
-        volume = estimate_volume(_CLAIM, seen.record, view)
+        volume = estimate_volume(ANY_CLAIM, seen.record, view)
     except UnresolvableClaimError as error:
         return Problem.CLASS_UNUSABLE.found(str(error))
     if not volume.needs_local_replica:
@@ -218,15 +217,3 @@ def _view(facts: Facts) -> ClusterView:
 def _records(facts: Facts) -> Iterator[Known]:
     for known in (facts.longhorn_nodes, facts.longhorn_settings, facts.disk_schedules):
         yield from () if known is None or isinstance(known, Unread) else known
-
-
-_CLAIM = Claim(
-    key=ClaimKey("default/any"),
-    uid=None,
-    persistent_volume=None,
-    storage_class=None,
-    requested_bytes=2**50,
-    read_write_many=False,
-)
-"""A claim of one pod at a time; those of several need nothing on their pods' nodes. It is larger
-than what Longhorn may ask for because of its class."""

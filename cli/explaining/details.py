@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from cli.explaining.remedies import DISKS, SHORTAGES
-from cli.sizes import gib, short_amount
 from extender import ClusterView, Rejection
 from extender.explaining import Headroom, Shortfall
 from extender.space import DiskRefusal, NodeSpace, why_unusable
@@ -20,7 +19,7 @@ from longhorn import (
     named_volume,
     parts,
 )
-from planner.naming import amount
+from planner.sizes import amount, gib, short_amount
 
 _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"

@@ -15,10 +15,9 @@ from cli.explaining.report import (
 )
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.report import disk_lines, other_lines, score_text
-from cli.sizes import short_amount
 from extender.verdicts import REASONS, ClusterChange
 from longhorn import VolumeName
-from planner.naming import amount
+from planner.sizes import amount, short_amount
 
 _ARROW = "-> "
 _FIRST_NODES = 3

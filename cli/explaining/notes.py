@@ -15,7 +15,7 @@ from cli.kube.pods import Pod
 from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
 from extender import ClusterView, PodRef
-from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, future_volume_name
+from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, has_volume
 from extender.explaining import Hindrance, Spread
 from extender.kubernetes import Claim, class_of
 from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
@@ -146,8 +146,8 @@ def lacks_scheduler(claim: Claim, pods: Iterable[Pod], view: ClusterView) -> boo
     """
     class_ = class_of(claim, view.storage_classes)
     waits = class_ is not None and not class_.is_immediate and claim.selected_node is None
-    is_made = claim.persistent_volume or future_volume_name(claim) in view.volumes
-    return waits and not is_made and any(p.status.node and not p.status.ended for p in pods)
+    has_user = any(p.status.node and not p.status.ended for p in pods)
+    return waits and has_user and not has_volume(claim, view)
 
 
 def tracking_notes(

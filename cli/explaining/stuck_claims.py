@@ -9,7 +9,7 @@ from cli.kube.pods import Pod
 from cli.volumes.report import State, VolumeReport
 from extender.kubernetes import ClaimKey
 from longhorn import VolumeName, volume_size_bytes
-from planner.naming import amount
+from planner.sizes import amount
 from planner.steps.volumes import too_full
 
 _LOWER = (

@@ -12,7 +12,6 @@ class DriverAttachment(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     node: NodeName
     persistent_volume: str
-    attached: bool
     deleting: bool
     error: str
     """Why it could not be attached when that was tried last; empty if nothing is wrong."""
@@ -47,7 +46,6 @@ class AttachError(KubeStruct, frozen=True):
 
 
 class DriverAttachmentStatus(KubeStruct, frozen=True):
-    attached: bool | None = None
     attach_error: AttachError | None = None
 
 
@@ -80,7 +78,6 @@ def driver_attachment_record(attachment: DriverAttachmentObject) -> DriverAttach
         name=attachment.metadata.name,
         node=NodeName(spec.node_name or ""),
         persistent_volume=(spec.source.persistent_volume_name if spec.source else None) or "",
-        attached=bool(status.attached),
         deleting=bool(attachment.metadata.deletion_timestamp),
         error=(status.attach_error.message if status.attach_error else None) or "",
     )

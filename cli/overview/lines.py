@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from cli.largest import ClassFigures
 from cli.overview.figures import DiskFigures, NodeFigures, Overview
 from cli.paragraphs import paragraph, table
-from cli.sizes import gib
-from planner.naming import amount
+from planner.sizes import amount, gib
 
 _FIGURES = ("scheduled", "limit", "written", "headroom", "held", "coming")
 _WIDE = ("reserved", "physical", "zone", "type", "tags")

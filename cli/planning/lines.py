@@ -6,10 +6,10 @@ import msgspec
 
 from cli.explaining.remedies import ERRORS
 from cli.paragraphs import paragraph, printable, table
-from cli.sizes import gib
-from planner.naming import amount, first_of, natural
+from planner.naming import first_of, natural
 from planner.outcome import PlanReport
 from planner.picture import DiskReport, Event, Kind, NodeReport, PlannedVolume, Reason, StepReport
+from planner.sizes import amount, gib
 
 _MOST_BEFORE = 5
 """Of warnings about the cluster as it is."""

@@ -9,9 +9,14 @@ from cli.data import data_in
 from cli.largest import largest
 from cli.survey.losses import endangered
 from extender import ClusterView, Extender, UnresolvableClaimError
-from extender.demand import LONGHORN_PROVISIONERS, estimate_volume, future_volume_name
-from extender.errors import UnseenObjectError
-from extender.kubernetes import Claim, ClaimKey, StorageClass, class_of
+from extender.demand import (
+    ANY_CLAIM,
+    LONGHORN_PROVISIONERS,
+    estimate_volume,
+    future_backing_image,
+    has_volume,
+)
+from extender.kubernetes import StorageClass, class_of
 from extender.space import why_unusable
 from extender.verdicts import node_rejection
 from longhorn import (
@@ -23,7 +28,7 @@ from longhorn import (
     VolumeData,
     VolumeName,
 )
-from planner.naming import amount
+from planner.sizes import amount
 
 _NEAR_PERCENT = 90
 """From so much of its limit on, a disk counts as nearly full."""
@@ -223,17 +228,20 @@ def _of_nodes(
 
 def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator[Finding]:
     found: dict[Rule, list[str]] = {rule: [] for rule in _OF_VOLUMES}
+    zones = {name: space.node.zone for name, space in view.spaces.items()}
     for name, volume in sorted(view.volumes.items()):
         data, about = data_in(view, name), _named(name, claims)
         if not (data.is_new or volume.deleting):
-            for rule, more in _of_volume(volume, data, view):
+            for rule, more in _of_volume(volume, data, zones):
                 found[rule].append(f"{about} ({more})" if more else about)
     for rule, names in found.items():
         if names:
             yield _found(rule, f"{_count(len(names), 'volume')} {_OF_VOLUMES[rule]}", names)
 
 
-def _of_volume(volume: Volume, data: VolumeData, view: ClusterView) -> Iterator[tuple[Rule, str]]:
+def _of_volume(
+    volume: Volume, data: VolumeData, zones: Mapping[NodeName, str]
+) -> Iterator[tuple[Rule, str]]:
     """Yield what is wrong with a volume that has data, each with more about it."""
     broken = _UNREADABLE.get(data.state)
     if broken is not None:
@@ -245,7 +253,6 @@ def _of_volume(volume: Volume, data: VolumeData, view: ClusterView) -> Iterator[
         yield Rule.VOLUME_DEGRADED, f"{len(healthy)} of {volume.wanted_replicas}"
     if volume.wanted_replicas == 1:
         yield Rule.SINGLE_REPLICA, ""
-    zones = {name: space.node.zone for name, space in view.spaces.items()}
     used = {zones.get(each.node or NodeName("")) for each in healthy}
     if len({*zones.values()} - {""}) > 1 and len(healthy) > 1 and len(used) == 1:
         yield Rule.ONE_ZONE, ""
@@ -311,36 +318,33 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         if class_.provisioner not in LONGHORN_PROVISIONERS:
             continue
         try:
-            volume = estimate_volume(_ANY_CLAIM, class_, view)
+            volume = estimate_volume(ANY_CLAIM, class_, view)
         except UnresolvableClaimError as error:
-            if _is_sure(error, view):
-                yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
+            yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
             continue
+        yield from _of_binding(class_, volume)
+        knows_image = view.backing_images or future_backing_image(class_)
+        if volume.backing_image and not knows_image:
+            continue  # that its kind was read at all is not known
         figures = largest(class_, view, extender)
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
             yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name], **_takers(volume, view.settings))
-        yield from _of_binding(class_, volume)
 
 
 def _of_claims(view: ClusterView, told: Collection[str]) -> Iterator[Finding]:
     """Name claims of which Longhorn makes no volume, but for what was *told* of their classes."""
     for key, claim in sorted(view.claims.items()):
         class_ = class_of(claim, view.storage_classes)
-        is_made = claim.persistent_volume or future_volume_name(claim) in view.volumes
-        if class_ is None or class_.provisioner not in LONGHORN_PROVISIONERS or is_made:
+        if class_ is None or class_.provisioner not in LONGHORN_PROVISIONERS:
+            continue
+        if has_volume(claim, view):
             continue
         try:
             estimate_volume(claim, class_, view)
         except UnresolvableClaimError as error:
-            if str(error) not in told and _is_sure(error, view):
+            if str(error) not in told:
                 yield _found(Rule.CLAIM_UNUSABLE, str(error), [key])
-
-
-def _is_sure(error: UnresolvableClaimError, view: ClusterView) -> bool:
-    """Whether what is missing is missing in the cluster: there are other objects of the kind."""
-    is_unseen = isinstance(error, UnseenObjectError) and error.kind == "BackingImage"
-    return bool(view.backing_images) or not is_unseen
 
 
 def _takers(volume: Volume, settings: Settings) -> dict[str, str]:
@@ -391,14 +395,3 @@ def _named(volume: VolumeName, claims: Mapping[VolumeName, str]) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-_ANY_CLAIM = Claim(
-    key=ClaimKey("default/any"),
-    uid=None,
-    persistent_volume=None,
-    storage_class=None,
-    requested_bytes=2**50,
-    read_write_many=False,
-)
-"""Larger than what Longhorn may ask for because of its class."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from cli.explaining.lines import Form
 from cli.explaining.remedies import in_words
 from cli.paragraphs import ANY_WIDTH, paragraph, table
-from cli.sizes import gib
 from cli.volumes.report import PlaceReport, State, VolumeReport
+from planner.sizes import gib
 
 _ARROW = "-> "
 _FEW_NODES = 4

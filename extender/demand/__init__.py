@@ -1,10 +1,12 @@
 """What a pod needs on its node: the volumes of its claims, and which replicas exist already."""
 
 from extender.demand.estimates import (
+    ANY_CLAIM,
     NEW_VOLUME_DEFAULTS,
     estimate_volume,
     future_backing_image,
     future_volume_name,
+    has_volume,
 )
 from extender.demand.existing import Worth, existing_by_node
 from extender.demand.injection import (
@@ -29,9 +31,9 @@ from extender.demand.requests import (
 )
 
 __all__ = [
-    "DEFAULT_SCHEDULERS", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "MOST_CHUNKS",
-    "NEW_VOLUME_DEFAULTS", "NOBODY", "Injection", "InjectionOutcome", "PodRequest",
-    "WantedVolume", "Worth", "demand_of", "estimate_volume", "existing_by_node",
-    "future_backing_image", "future_volume_name", "judge_claims", "judge_pod", "needed_class",
-    "resolve", "resolve_for_scheduled", "source_replicas",
+    "ANY_CLAIM", "DEFAULT_SCHEDULERS", "LONGHORN_DRIVERS", "LONGHORN_PROVISIONERS", "MOST_CHUNKS",
+    "NEW_VOLUME_DEFAULTS", "NOBODY", "Injection", "InjectionOutcome", "PodRequest", "WantedVolume",
+    "Worth", "demand_of", "estimate_volume", "existing_by_node", "future_backing_image",
+    "future_volume_name", "has_volume", "judge_claims", "judge_pod", "needed_class", "resolve",
+    "resolve_for_scheduled", "source_replicas",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from extender.demand.parameters import (
     selector_of,
 )
 from extender.errors import ClaimProblem, UnresolvableClaimError, sized
-from extender.kubernetes import Claim, StorageClass
+from extender.kubernetes import Claim, ClaimKey, StorageClass
 from extender.view import ClusterView, find
 from longhorn import (
     MOST_REPLICAS,
@@ -43,11 +43,26 @@ NEW_VOLUME_DEFAULTS: Mapping[str, str] = {
     "default-replica-count": "3",
 }
 """The settings that count where a StorageClass is silent, with the values of absent ones."""
+ANY_CLAIM = Claim(
+    key=ClaimKey("default/any"),
+    uid=None,
+    persistent_volume=None,
+    storage_class=None,
+    requested_bytes=2**50,
+    read_write_many=False,
+)
+"""A claim to judge a StorageClass by. It is of one pod at a time, as those of several need nothing
+on their pods' nodes, and larger than what Longhorn may ask for because of the class."""
 
 
 def future_volume_name(claim: Claim) -> VolumeName:
     """Return the name external-provisioner asks for; by the claim's own name if it has no uid."""
     return VolumeName(f"pvc-{claim.uid}" if claim.uid else claim.key)
+
+
+def has_volume(claim: Claim, view: ClusterView) -> bool:
+    """Whether a claim has its volume, be it that the claim is not bound to it yet."""
+    return claim.persistent_volume is not None or future_volume_name(claim) in view.volumes
 
 
 def estimate_volume(claim: Claim, storage_class: StorageClass, view: ClusterView) -> Volume:
@@ -218,21 +233,21 @@ def _source(claim: Claim, storage_class: StorageClass, view: ClusterView) -> Vol
 def image_of_new(
     volume: Volume, storage_class: StorageClass, view: ClusterView
 ) -> BackingImage | None:
-    """Return the backing image of a volume that is to be made; None if it has none.
+    """Return the backing image of a volume that is to be made; None if it has none, or unknown.
 
     Source: longhorn-manager csi/controller_server.go checkAndPrepareBackingImage.
 
     Raises:
-        UnresolvableClaimError: It is not there, and the driver would not make it.
+        UnresolvableClaimError: Others are there and it is not, and the driver would not make it.
     """
     name, images = volume.backing_image, view.backing_images
     if not name:
         return None
     is_unreadable = ("BackingImage", name) in view.unreadable
     known = None if is_unreadable else images.get(name) or future_backing_image(storage_class)
-    # Without any the kind may not have been read; then only local replicas do not do without.
-    is_missed = volume.needs_local_replica or bool(images and not is_unreadable)
-    return find("BackingImage", name, images, view) if known is None and is_missed else known
+    # Where there are none at all the kind may not have been read.
+    is_missed = known is None and images and not is_unreadable
+    return find("BackingImage", name, images, view) if is_missed else known
 
 
 def future_backing_image(storage_class: StorageClass) -> BackingImage | None:

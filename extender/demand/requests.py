@@ -137,7 +137,10 @@ def new_volume(
         UnresolvableClaimError: Longhorn would refuse to, or the image is missing.
     """
     volume = estimate_volume(claim, storage_class, view)
-    return volume, image_of_new(volume, storage_class, view)
+    image = image_of_new(volume, storage_class, view)
+    if image is None and volume.backing_image:
+        image = _image_of(volume, volume.backing_image, view)
+    return volume, image
 
 
 def source_replicas(volume: Volume, view: ClusterView) -> Sequence[Replica]:

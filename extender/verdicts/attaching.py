@@ -30,7 +30,7 @@ from longhorn import (
     attach_refusal,
     attachment_of,
     data_of,
-    is_down,
+    has_live_engine,
     is_readable,
 )
 
@@ -100,10 +100,8 @@ def why_not_read(request: PodRequest, view: ClusterView) -> Rejection | None:
     """
     for wanted in (*request.volumes, *request.remote):
         volume, replicas = wanted.volume, view.replicas.get(wanted.name, ())
-        at = None if volume.attached_to is None else view.spaces.get(volume.attached_to)
-        is_attached = at is not None and not is_down(at.node)
         is_unknown = volume.sharded or volume.standby or wanted.name in view.unreadable_replicas
-        if is_attached or is_unknown or not replicas:
+        if has_live_engine(volume, view.spaces) or is_unknown or not replicas:
             continue
         nodes, unreadable = view.spaces, view.unreadable_nodes
         is_open = all(

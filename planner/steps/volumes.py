@@ -9,9 +9,10 @@ from extender import ClusterView
 from extender.kubernetes import Claim, ClaimKey, PersistentVolume
 from longhorn import Replica, Volume, takes_growth, volume_size_bytes
 from planner.errors import PlanError, unknown
-from planner.naming import amount, natural
+from planner.naming import natural
 from planner.picture import Event, Kind
 from planner.plan import Plan
+from planner.sizes import amount
 
 
 class Resize(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,10 +10,11 @@ from extender.kubernetes import Claim, StorageClass, class_name
 from longhorn import Node, VolumeName
 from planner.additions import Wanted, add_objects
 from planner.errors import PlanError, unknown
-from planner.naming import first_of, unit_of
+from planner.naming import first_of
 from planner.picture import Event, Kind
 from planner.plan import Plan
 from planner.scheduling import Batch
+from planner.sizes import unit_of
 from planner.workloads import POD, NewClaim, Workload, pods_of
 
 MOST_PODS = 10_000

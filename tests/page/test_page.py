@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from app.page.page import closing, more_nodes, opening, page
-from cli.sizes import gib
 from planner.outcome import PlanReport
 from planner.picture import Event, Kind, PlanWarning, Reason, StepReport
+from planner.sizes import gib
 from tests.builders import GIB, MIB
 from tests.page.browser import Tab, write
 from tests.page.reports import disk, example, large, node, plan, replica, step

@@ -800,6 +800,8 @@ def test_every_problem_has_a_case() -> None:
             },
             set(),
         ),
+        # BackingImages are not read.
+        ({"classes": [seen_class(storage_class("golden", backingImage="golden"))]}, set()),
         ({"lease": only_filtered(most="1")}, set()),
         ({"kubernetes_nodes": 100}, set()),
         ({"kubernetes_nodes": 300, "lease": noted(most="145")}, set()),

@@ -1,11 +1,9 @@
-"""Names are listed as people count, and sizes told in a unit that shows them."""
+"""Names are listed as people count."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.naming import amount, natural
-from tests.builders import GIB, MIB
+from planner.naming import natural
 
 
 def test_numbers_in_names_count_by_their_value() -> None:
@@ -23,18 +21,3 @@ def test_no_two_names_have_one_place(names: list[str]) -> None:
 
 def test_a_number_of_any_length_is_compared() -> None:
     assert natural("1" * 10_000) > natural("9" * 9_999)
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "expected"),
-    [
-        (0, "0.0 GiB"),
-        (12 * MIB, "12.0 MiB"),
-        (102 * MIB, "102.0 MiB"),
-        (103 * MIB, "0.1 GiB"),
-        (2 * GIB, "2.0 GiB"),
-        (10_000 * GIB, "10000.0 GiB"),
-    ],
-)
-def test_small_sizes_are_told_in_mib(size_bytes: int, expected: str) -> None:
-    assert amount(size_bytes) == expected

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from extender import Basis, UnresolvableClaimError
+from extender.demand import requests
 from extender.demand.estimates import estimate_volume, future_backing_image
 from extender.kubernetes import Claim, StorageClass
 from longhorn import BackingImage, Locality, Volume, due_replicas, shard_size_bytes
@@ -561,9 +562,12 @@ def test_no_volume_is_made_of_an_image_that_is_not_there(source: str) -> None:
 def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go() -> None:
     view = view_of(CLUSTER)
 
-    estimate_volume(claim(), storage_class(backingImage="a", dataLocality="disabled"), view)
+    requests.new_volume(claim(), storage_class(backingImage="a", dataLocality="disabled"), view)
+    local = estimate_volume(claim(), storage_class(backingImage="a"), view)
     with pytest.raises(UnresolvableClaimError, match="BackingImage a is not in the cluster"):
-        estimate_volume(claim(), storage_class(backingImage="a"), view)
+        requests.new_volume(claim(), storage_class(backingImage="a"), view)
+
+    assert local.backing_image == "a"
 
 
 def test_a_size_is_not_held_against_an_image_that_is_not_ready() -> None:

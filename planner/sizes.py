@@ -1,7 +1,5 @@
 """Sizes as people read them."""
 
-from planner.naming import unit_of
-
 _GIB = 2**30
 
 
@@ -10,7 +8,18 @@ def gib(size_bytes: int) -> str:
     return f"{size_bytes / _GIB:.1f}"
 
 
+def amount(size_bytes: int) -> str:
+    """Say a size with its unit."""
+    unit, name = unit_of(size_bytes)
+    return f"{size_bytes / unit:.1f} {name}"
+
+
 def short_amount(size_bytes: int) -> str:
     """Say with its unit what is short, rounded up: so much is enough."""
     unit, name = unit_of(size_bytes)
     return f"{-(-10 * size_bytes // unit) / 10:.1f} {name}"
+
+
+def unit_of(size_bytes: int) -> tuple[int, str]:
+    """Return the unit in which a size is told, and its name: GiB, and MiB below 0.1 GiB."""
+    return (2**20, "MiB") if 0 < 10 * size_bytes < _GIB else (_GIB, "GiB")
