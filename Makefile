@@ -105,6 +105,7 @@ bench-disk-schedule: control-plane ## Measure the controller of DiskSchedules on
 	$(BIN)/python -m benchmarks.bench_disk_schedule
 
 docs: install-dev ## Build the documentation as a site into site/; a broken link is an error
+	$(BIN)/python -m supply.catalogue --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 schema: install ## Write the JSON schemas of what commands print with -o json

@@ -12,6 +12,7 @@ from app.config import NAME
 from app.disk_schedule.settings import load_controller
 from app.errors import AppError
 from app.logs import configure_logs
+from cli.catalogue import Severity
 from cli.draining.command import may_drain
 from cli.filtering import filter_pod
 from cli.kube.view import build_view
@@ -109,13 +110,13 @@ def examine(
 
     Exit status: 0 no error (there may be warnings), 1 some error, 2 there is no cluster to check.
     """
-    from cli.doctor import command, problems, report  # noqa: PLC0415 (it takes long)
+    from cli.doctor import command, report  # noqa: PLC0415 (it takes long)
 
     settings = load_settings()
     check_origin(None, kubeconfig, context)
     found = report.make_report(command.examine(settings, kubeconfig, context))
     print_answer(found, output, report.table_lines(found, output_width()))
-    raise typer.Exit(_WRONG if found.counts[problems.Severity.ERROR] else _RIGHT)
+    raise typer.Exit(_WRONG if found.counts[Severity.ERROR] else _RIGHT)
 
 
 @commands.command("propose-address", short_help="Which address may the Service have?")

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from app.config import NAME
 from cli.doctor.facts import Facts, InstanceSeen, Unread
 from cli.doctor.policies import IngressRule, NetworkPolicy, Peer
-from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.seen import fine, unread
+from cli.doctor.problems import Check, Finding
+from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import settings_in_force
 from cli.kube.planned_rules import LabelSelector, selector_of
 from planner.records import Selector
@@ -35,9 +35,10 @@ def access(facts: Facts) -> Iterator[Finding]:
             of_pod = [each for each in policies if each.is_for_ingress and _selects(each, instance)]
             why = _why_open(instance, of_pod, settings.port)
             if why:
-                yield Problem.PORT_OPEN.found(
+                yield wrong(
+                    "port-open",
                     f"port {settings.port} is open to everything in the cluster: no certificate is "
-                    f"asked for, and {why}"
+                    f"asked for, and {why}",
                 )
                 return
             limiting |= {each.metadata.name for each in of_pod}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from app.config import RESOURCE
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.seen import fine, unread
+from cli.doctor.problems import Check, Finding
+from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import longhorn_values
 from longhorn import CAPACITY_TRACKING
 
@@ -33,17 +33,19 @@ def autoscaler(facts: Facts) -> Iterator[Finding]:
         return
     for each in facts.autoscalers:
         if not any(FLAG in argument for argument in each.arguments):
-            yield Problem.AUTOSCALER_NOT_TOLD.found(
+            yield wrong(
+                "autoscaler-not-told",
                 f"pod {each.name} runs without {FLAG}: to cluster-autoscaler, pods that ask for "
-                f"{RESOURCE} fit on no node, so that it adds none for them"
+                f"{RESOURCE} fit on no node, so that it adds none for them",
             )
     names = ", ".join(each.name for each in facts.autoscalers)
     if isinstance(facts.longhorn_settings, Unread):
         yield unread(Check.AUTOSCALER, facts.longhorn_settings)
     elif longhorn_values(facts).get(CAPACITY_TRACKING) != "true":
-        yield Problem.AUTOSCALER_SEES_NO_ROOM.found(
+        yield wrong(
+            "autoscaler-sees-no-room",
             f"cluster-autoscaler ({names}) does not know which nodes have room for new volumes, so "
             f"that it adds none when disks are full: Longhorn's setting {CAPACITY_TRACKING} is not "
-            "true"
+            "true",
         )
     yield fine(Check.AUTOSCALER, f"{names} has {FLAG}, and Longhorn tells which nodes have room")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cli.doctor.facts import Facts, Unread, VolumeSeen
-from cli.doctor.problems import Finding, Problem
+from cli.doctor.problems import Finding
+from cli.doctor.seen import wrong
 from cli.doctor.settings import longhorn_values
 from extender.demand import LONGHORN_PROVISIONERS
 from planner.naming import first_of
@@ -59,7 +60,7 @@ def coming(facts: Facts) -> Iterator[Finding]:
                 found.setdefault(kind, []).append(name)
         if found:
             who = ", ".join(f"{kind} {first_of(names, _SHOWN)}" for kind, names in found.items())
-            yield Problem.FEATURE_NOT_JUDGED.found(f"{who} {each.text}")
+            yield wrong("feature-not-judged", f"{who} {each.text}")
 
 
 def _fields(facts: Facts) -> Iterator[tuple[str, str, str, Any]]:

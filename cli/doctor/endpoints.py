@@ -5,8 +5,8 @@ from typing import Any
 
 from app.config import NAME
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.seen import fine, unknown, unread
+from cli.doctor.problems import Check, Finding
+from cli.doctor.seen import fine, unknown, unread, wrong
 from leader import Body
 from leader.endpointslice import backend_of, desired_slices, repairs
 
@@ -21,16 +21,16 @@ def address(facts: Facts) -> Iterator[Finding]:
         yield unread(Check.SERVICE, body)
         return
     if body is None:
-        yield Problem.SERVICE_ABSENT.found(f"there is no {name}")
+        yield wrong("service-absent", f"there is no {name}")
         return
     spec = _spec(body)
     ip, ports = spec.get("clusterIP"), _tcp_ports(body)
     if spec.get("selector"):
-        yield Problem.SERVICE_SELECTS.found(f"{name} has a selector")
+        yield wrong("service-selects", f"{name} has a selector")
     if not ports:
-        yield Problem.SERVICE_WITHOUT_PORT.found(f"{name} has no TCP port")
+        yield wrong("service-without-port", f"{name} has no TCP port")
     if ip in (None, "", "None"):
-        yield Problem.SERVICE_WITHOUT_ADDRESS.found(f"{name} has no address")
+        yield wrong("service-without-address", f"{name} has no address")
     else:
         shown = f"[{ip}]" if ":" in str(ip) else ip
         at = " or ".join(f"{shown}:{port.get('port')}" for port in ports)
@@ -49,8 +49,9 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
     yield from _strays(slices)
     ours = [body for body in slices if _name(body) in _OURS]
     if not any(body.get("endpoints") for body in ours):
-        yield Problem.ENDPOINTS_ABSENT.found(
-            f"no EndpointSlice leads kube-scheduler from Service {NAME} to an instance"
+        yield wrong(
+            "endpoints-absent",
+            f"no EndpointSlice leads kube-scheduler from Service {NAME} to an instance",
         )
         return
     service, holder = facts.service, facts.holder
@@ -72,12 +73,14 @@ def _strays(slices: Sequence[Body]) -> Iterator[Finding]:
         if _name(body) in _OURS:
             continue
         if body.get("endpoints"):
-            yield Problem.ENDPOINTS_FOREIGN.found(
-                f"EndpointSlice {_name(body)} leads the Service to {_addresses([body])}"
+            yield wrong(
+                "endpoints-foreign",
+                f"EndpointSlice {_name(body)} leads the Service to {_addresses([body])}",
             )
         else:
-            yield Problem.ENDPOINTS_LEFT_OVER.found(
-                f"EndpointSlice {_name(body)} belongs to the Service and is empty"
+            yield wrong(
+                "endpoints-left-over",
+                f"EndpointSlice {_name(body)} belongs to the Service and is empty",
             )
 
 
@@ -87,14 +90,15 @@ def _compared(service: Body, holder: Body, ours: Sequence[Body]) -> Iterator[Fin
     desired = desired_slices(service, backend, _port(service, holder, ours))
     for body in desired:
         if not body["endpoints"]:
-            yield Problem.FAMILY_UNSERVED.found(
-                f"the Service has an address of {body['addressType']}, and pod {backend.pod} none"
+            yield wrong(
+                "family-unserved",
+                f"the Service has an address of {body['addressType']}, and pod {backend.pod} none",
             )
     found = {_name(body): body for body in ours}
     wanted = {_name(body): body for body in desired}
     for name in sorted({_name(step.body) for step in repairs(desired, ours)}):
         how = _difference(found.get(name), wanted.get(name), backend.pod)
-        yield Problem.ENDPOINTS_WRONG.found(f"EndpointSlice {name} {how}")
+        yield wrong("endpoints-wrong", f"EndpointSlice {name} {how}")
 
 
 def _difference(found: Body | None, wanted: Body | None, pod: str) -> str:

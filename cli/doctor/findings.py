@@ -1,5 +1,6 @@
 """Turns what was read into findings; pure."""
 
+from cli.catalogue import Severity
 from cli.doctor import (
     access,
     autoscaler,
@@ -13,7 +14,7 @@ from cli.doctor import (
     storage,
 )
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding, Severity
+from cli.doctor.problems import Check, Finding
 from cli.doctor.seen import fine, unread
 
 _CHECKS = {

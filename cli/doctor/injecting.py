@@ -6,9 +6,9 @@ from app.config import NAME, RESOURCE
 from app.instance.live_settings import INJECT, LiveSettings, read_live_settings
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.leading import last_call
-from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.problems import Check, Finding
 from cli.doctor.rights import injection_of
-from cli.doctor.seen import fine, unread
+from cli.doctor.seen import fine, unread, wrong
 from leader import Body
 
 WISH = "longhorn-scheduler-extender/injection"
@@ -22,19 +22,22 @@ def injection(facts: Facts) -> Iterator[Finding]:
     if isinstance(seen, Unread):
         yield unread(Check.INJECTION, seen)
     elif seen.has_policy and not seen.has_binding:
-        yield Problem.INJECTION_WITHOUT_EFFECT.found(
-            f"MutatingAdmissionPolicy {name} has no binding, so no pod gets {RESOURCE}"
+        yield wrong(
+            "injection-without-effect",
+            f"MutatingAdmissionPolicy {name} has no binding, so no pod gets {RESOURCE}",
         )
     elif (seen.has_policy or seen.has_webhook) and not _has_begun(facts):
-        yield Problem.INJECTION_OFF.found(
+        yield wrong(
+            "injection-off",
             f"injection is installed and off: {INJECT} in ConfigMap {NAME} is not true, so no new "
-            f"pod gets {RESOURCE}"
+            f"pod gets {RESOURCE}",
         )
     elif seen.has_policy:
         yield fine(Check.INJECTION, f"MutatingAdmissionPolicy {name} gives new pods {RESOURCE}")
     elif seen.has_webhook and not seen.is_trusted:
-        yield Problem.INJECTION_WITHOUT_EFFECT.found(
-            f"MutatingWebhookConfiguration {name} has no caBundle, so no pod gets {RESOURCE}"
+        yield wrong(
+            "injection-without-effect",
+            f"MutatingWebhookConfiguration {name} has no caBundle, so no pod gets {RESOURCE}",
         )
     elif seen.has_webhook:
         yield fine(Check.INJECTION, f"a webhook of the service gives new pods {RESOURCE}")
@@ -43,13 +46,14 @@ def injection(facts: Facts) -> Iterator[Finding]:
     elif _wish(facts.service) == "none":
         yield fine(Check.INJECTION, f"not installed: pods name {RESOURCE} themselves")
     elif _wish(facts.service) == "waiting":
-        yield Problem.INJECTION_WAITS.found(
-            f"injection waits, so no new pod gets {RESOURCE}; {last_call(facts)}"
+        yield wrong(
+            "injection-waits", f"injection waits, so no new pod gets {RESOURCE}; {last_call(facts)}"
         )
     else:
-        yield Problem.NOT_INJECTED.found(
+        yield wrong(
+            "not-injected",
             f"nothing gives new pods with claims {RESOURCE}, so kube-scheduler does not ask about "
-            "them"
+            "them",
         )
 
 

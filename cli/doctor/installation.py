@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from app.config import NAME, RESOURCE
 from cli.doctor.facts import Facts, LeftOver, Unread
-from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.problems import Check, Finding
 from cli.doctor.rights import SECOND_SCHEDULER, injection_of
-from cli.doctor.seen import fine, unread
+from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import release_here
 from cli.kube.asking import mending
 from planner.naming import first_of
@@ -61,7 +61,7 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
             f"{SECOND_SCHEDULER}): {names}"
         )
         remedies += mending(asking)
-    yield Problem.NOT_INSTALLED.found("; ".join(texts), "; ".join(remedies))
+    yield wrong("not-installed", "; ".join(texts), "; ".join(remedies))
 
 
 def _injecting(facts: Facts) -> tuple[str, str]:

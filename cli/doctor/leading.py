@@ -8,9 +8,9 @@ from app.config import NAME
 from app.instance.calls import read_last, read_most
 from app.serving.wire import Verb
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.problems import Check, Finding
 from cli.doctor.rights import WAKE_UP, of_commands
-from cli.doctor.seen import fine, unknown, unread
+from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import settings_in_force
 
 _INSTANCES = 2
@@ -31,7 +31,7 @@ def rights(facts: Facts) -> Iterator[Finding]:
         if not is_granted and right not in optional:
             missing[right.objects].append(right.verb)
     for objects, verbs in missing.items():
-        yield Problem.RIGHT_MISSING.found(f"{facts.account} may not {', '.join(verbs)} {objects}")
+        yield wrong("right-missing", f"{facts.account} may not {', '.join(verbs)} {objects}")
     yield fine(Check.RIGHTS, f"{facts.account} may do all that the service does")
 
 
@@ -42,17 +42,17 @@ def instances(facts: Facts) -> Iterator[Finding]:
         yield unread(Check.INSTANCES, seen)
         return
     if not seen:
-        yield Problem.NO_INSTANCE.found(f"there is no pod with the label app={NAME} in {namespace}")
+        yield wrong("no-instance", f"there is no pod with the label app={NAME} in {namespace}")
         return
     ready = [instance for instance in seen if instance.is_ready]
     if not ready:
-        yield Problem.NO_INSTANCE_READY.found(f"none of {len(seen)} pods in {namespace} is ready")
+        yield wrong("no-instance-ready", f"none of {len(seen)} pods in {namespace} is ready")
     elif len(ready) < _INSTANCES:
-        yield Problem.NO_STANDBY.found(f"only pod {ready[0].name} is ready: nobody stands by")
+        yield wrong("no-standby", f"only pod {ready[0].name} is ready: nobody stands by")
     for instance in seen:
         if not instance.is_ready:
             why = f": {instance.trouble}" if instance.trouble else ""
-            yield Problem.INSTANCE_NOT_READY.found(f"pod {instance.name} is not ready{why}")
+            yield wrong("instance-not-ready", f"pod {instance.name} is not ready{why}")
     yield fine(Check.INSTANCES, f"{len(ready)} pods are ready")
 
 
@@ -62,16 +62,18 @@ def lease(facts: Facts) -> Iterator[Finding]:
     if isinstance(seen, Unread):
         yield unread(Check.LEASE, seen)
     elif seen is None:
-        yield Problem.LEASE_ABSENT.found(f"there is no {name}: no instance has ever led")
+        yield wrong("lease-absent", f"there is no {name}: no instance has ever led")
     elif not seen.holder:
-        yield Problem.LEASE_FREE.found(f"nobody holds {name}")
+        yield wrong("lease-free", f"nobody holds {name}")
     elif not seen.is_renewed:
-        yield Problem.LEASE_STALE.found(
-            f"{seen.holder} holds {name} and has not renewed it for {seen.watched_seconds:.0f} s"
+        yield wrong(
+            "lease-stale",
+            f"{seen.holder} holds {name} and has not renewed it for {seen.watched_seconds:.0f} s",
         )
     elif facts.holder is None:
-        yield Problem.HOLDER_GONE.found(
-            f"{name} is renewed by pod {seen.pod}, which does not exist: nothing leads to it"
+        yield wrong(
+            "holder-gone",
+            f"{name} is renewed by pod {seen.pod}, which does not exist: nothing leads to it",
         )
     else:
         yield fine(Check.LEASE, f"pod {seen.pod} holds it and renews it")
@@ -87,12 +89,13 @@ def requests(facts: Facts) -> Iterator[Finding]:
         return
     last = read_last(facts.lease.annotations, Verb.FILTER)
     if last is None:
-        yield Problem.NEVER_CALLED.found(last_call(facts))
+        yield wrong("never-called", last_call(facts))
         return
     most = read_most(facts.lease.annotations)
     if most > 1 and read_last(facts.lease.annotations, Verb.PRIORITIZE) is None:
-        yield Problem.NEVER_PRIORITIZED.found(
-            f"kube-scheduler has called /filter with {most} candidates, and never /prioritize"
+        yield wrong(
+            "never-prioritized",
+            f"kube-scheduler has called /filter with {most} candidates, and never /prioritize",
         )
     asked = read_last(facts.lease.annotations, Verb.PREEMPT)
     evicting = "it has not asked yet before it evicts pods"
@@ -127,9 +130,10 @@ def candidates(facts: Facts) -> Iterator[Finding]:
         most = read_most(facts.lease.annotations)
     sample = sample_of(nodes)
     if most <= sample:
-        yield Problem.NODES_NOT_SENT.found(
+        yield wrong(
+            "nodes-not-sent",
             f"of {nodes} {of} kube-scheduler sends {sample} as candidates by default, and it has "
-            f"never sent more than {most}"
+            f"never sent more than {most}",
         )
         return
     yield fine(

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from app.config import NAME
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.seen import fine, unread
+from cli.doctor.problems import Check, Finding
+from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import longhorn_values
 from longhorn import OWN_EXTENDER, OwnExtender, own_extender
 
@@ -27,7 +27,8 @@ def beside(facts: Facts) -> Iterator[Finding]:
     if namespace == facts.settings.longhorn_namespace and facts.service is not None:
         whose = f"Service and Lease {NAME} in {namespace}, the namespace of Longhorn"
         if state is OwnExtender.ON:
-            yield Problem.NAMESPACE_CONTESTED.found(
+            yield wrong(
+                "namespace-contested",
                 f"two extenders write {whose}: this one and Longhorn's own, which is on (Setting "
                 f"{OWN_EXTENDER})",
                 f"kubectl --namespace {namespace} patch settings.longhorn.io {OWN_EXTENDER} --type "
@@ -36,5 +37,5 @@ def beside(facts: Facts) -> Iterator[Finding]:
                 "Service away from the other",
             )
         else:
-            yield Problem.NAMESPACE_SHARED.found(f"this service has {whose}")
+            yield wrong("namespace-shared", f"this service has {whose}")
     yield fine(Check.OWN_EXTENDER, _STATES[state])

@@ -7,7 +7,8 @@ from textwrap import wrap
 import msgspec
 import typer
 
-from cli.doctor.problems import Check, Finding, Severity
+from cli.catalogue import Severity
+from cli.doctor.problems import Check, Finding
 
 _COLOURS = {
     Severity.OK: "green",
@@ -32,7 +33,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def make_report(found: Sequence[Finding]) -> Report:
     """Put the findings together with how many there are of each severity."""
     counts = Counter(finding.severity for finding in found)
-    return Report(findings=found, counts={severity: counts[severity] for severity in Severity})
+    return Report(findings=found, counts={severity: counts[severity] for severity in _COLOURS})
 
 
 def table_lines(report: Report, width: int) -> Iterator[str]:

@@ -10,9 +10,9 @@ from app.errors import InputError
 from app.serving.wire import Verb
 from app.settings import Settings, load
 from cli.doctor.facts import ConfigMapSeen, Facts, InstanceSeen, SchedulerSeen, Unread
-from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.problems import Check, Finding
 from cli.doctor.rights import SECOND_SCHEDULER
-from cli.doctor.seen import fine, unknown, unread
+from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import settings_in_force
 from cli.documents import parse_yaml
 from cli.kube.versions import minor_version
@@ -45,8 +45,9 @@ def _running(seen: SchedulerSeen) -> Iterator[Finding]:
         yield unread(Check.SCHEDULER, seen.pods)
     elif not any(pod.is_ready for pod in seen.pods):
         why = next((f": {pod.trouble}" for pod in seen.pods if pod.trouble), "")
-        yield Problem.SCHEDULER_NOT_READY.found(
-            f"none of {len(seen.pods)} pods of Deployment {SECOND_SCHEDULER} is ready{why}"
+        yield wrong(
+            "scheduler-not-ready",
+            f"none of {len(seen.pods)} pods of Deployment {SECOND_SCHEDULER} is ready{why}",
         )
 
 
@@ -59,23 +60,26 @@ def _configured(seen: SchedulerSeen, facts: Facts) -> Iterator[Finding]:
     where = f"ConfigMap {seen.config_name} in {namespace}"
     entry, problem = _entry(config)
     if config is None or entry is None:
-        yield Problem.SCHEDULER_NOT_CONFIGURED.found(f"{where} {problem}")
+        yield wrong("scheduler-not-configured", f"{where} {problem}")
         return
     restart = f"kubectl --namespace {namespace} rollout restart deployment/{SECOND_SCHEDULER}"
     if not entry.get("filterVerb"):
-        yield Problem.EMERGENCY_ON.found(
+        yield wrong(
+            "emergency-on",
             f"the entry of the extender in {where} has no filterVerb: pods get nodes without being "
             "asked about, whether their volumes fit or not",
             _ask_again(config, namespace, restart),
         )
     for difference in _differences(entry, facts):
-        yield Problem.SCHEDULER_CALLS_WRONG.found(
+        yield wrong(
+            "scheduler-calls-wrong",
             f"the entry of the extender in {where} {difference}",
             _written_anew(config, namespace, restart),
         )
     for pod in () if isinstance(seen.pods, Unread) else seen.pods:
         if _is_older(pod, config):
-            yield Problem.SCHEDULER_NOT_RESTARTED.found(
+            yield wrong(
+                "scheduler-not-restarted",
                 f"pod {pod.name} has run since {pod.started:%Y-%m-%d %H:%M:%S} UTC, and {where} "
                 f"was changed at {config.changed:%Y-%m-%d %H:%M:%S}",
                 f"{restart}: kube-scheduler reads its configuration once",
@@ -203,6 +207,7 @@ def _versions(image: str, cluster: str) -> Finding:
     major, minor = of_cluster
     if of_image in ((major, minor), (major, minor - 1)):
         return fine(Check.SCHEDULER, f"it asks the service; it is {tag}, and the cluster {cluster}")
-    return Problem.SCHEDULER_OF_OTHER_VERSION.found(
-        f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed"
+    return wrong(
+        "scheduler-of-other-version",
+        f"it is {tag}, and the cluster {cluster}: its minor version, or one older, is needed",
     )

@@ -1,7 +1,20 @@
-"""Findings that are no problems: what is fine, and what could not be seen."""
+"""Makes findings: what is wrong, what is fine, and what could not be seen."""
 
+from cli.catalogue import PROBLEMS, Severity
 from cli.doctor.facts import Unread
-from cli.doctor.problems import Check, Finding, Severity
+from cli.doctor.problems import Check, Finding
+
+
+def wrong(problem: str, text: str, remedy: str = "") -> Finding:
+    """Report a problem; *text* names the object, *remedy* says what to do about this one."""
+    entry = PROBLEMS[problem]
+    return Finding(
+        check=Check(entry.check),
+        severity=entry.severity,
+        problem=problem,
+        text=text,
+        remedy=remedy or entry.action,
+    )
 
 
 def fine(check: Check, text: str) -> Finding:

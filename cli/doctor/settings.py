@@ -19,9 +19,9 @@ from app.instance.live_settings import (
 )
 from app.settings import Settings, load
 from cli.doctor.facts import ConfigMapSeen, Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
+from cli.doctor.problems import Check, Finding
 from cli.doctor.releases import Release, release_of
-from cli.doctor.seen import fine, unread
+from cli.doctor.seen import fine, unread, wrong
 from cli.kube.versions import SCORES_CAPACITY, minor_version
 from extender import Balance, Mode
 from longhorn import CAPACITY_TRACKING, Setting, read_settings
@@ -80,7 +80,8 @@ def _variables(facts: Facts) -> Iterator[Finding]:
         try:
             load(instance.variables)
         except InputError as error:
-            yield Problem.VARIABLE_UNUSABLE.found(
+            yield wrong(
+                "variable-unusable",
                 f"pod {instance.name}, whose variables are those of {_deployment(facts)}: {error}",
                 _corrected(str(error), facts),
             )
@@ -119,9 +120,10 @@ def _live(facts: Facts) -> Iterator[Finding]:
             remedy += "value is in force"
         else:
             remedy = "take it out: it has no effect"
-        yield Problem.LIVE_SETTING_UNUSABLE.found(f"{where}: {problem}", remedy)
+        yield wrong("live-setting-unusable", f"{where}: {problem}", remedy)
     if not values.enabled:
-        yield Problem.DISABLED.found(
+        yield wrong(
+            "disabled",
             f"{ENABLED} is false in {where}: no instance leads, and the events of pods that ask "
             "end in `connection refused`",
             f"{_changed(ENABLED, 'true', seen, namespace)}; or turn the extender off as "
@@ -152,7 +154,8 @@ def _longhorn(facts: Facts) -> Iterator[Finding]:
     values = longhorn_values(facts)
     name = read_settings(values).unreadable
     if name is not None:
-        yield Problem.LONGHORN_SETTING_UNUSABLE.found(
+        yield wrong(
+            "longhorn-setting-unusable",
             f"Longhorn Setting {name} in {facts.settings.longhorn_namespace} is "
             f"{values[name][:60]!r}, so that no replica is placed anywhere",
             f"kubectl --namespace {facts.settings.longhorn_namespace} patch settings.longhorn.io "
@@ -163,16 +166,18 @@ def _longhorn(facts: Facts) -> Iterator[Finding]:
 def _answer_time(facts: Facts) -> Iterator[Finding]:
     in_force = settings_in_force(facts)
     if in_force.reservation_mode is Mode.NODE:
-        yield Problem.ANSWERS_LATE.found(
+        yield wrong(
+            "answers-late",
             f"EXTENDER_RESERVATION_MODE is node ({_deployment(facts)}): an answer may wait until "
             f"the pod before it is bound, and httpTimeout is {_HTTP_TIMEOUT_SECONDS:g} s unless it "
-            "is set"
+            "is set",
         )
     elif in_force.filter_wait_seconds >= _HTTP_TIMEOUT_SECONDS:
-        yield Problem.ANSWERS_LATE.found(
+        yield wrong(
+            "answers-late",
             f"EXTENDER_FILTER_WAIT_SECONDS is {in_force.filter_wait_seconds:g} "
             f"({_deployment(facts)}), and httpTimeout is {_HTTP_TIMEOUT_SECONDS:g} s unless it is "
-            "set"
+            "set",
         )
 
 
@@ -186,8 +191,9 @@ def _packing(facts: Facts) -> Iterator[Finding]:
     is_scored = version is not None and version >= SCORES_CAPACITY and is_tracked
     packs = settings_in_force(facts).balance is Balance.PACK
     if packs and is_scored and facts.second_scheduler is None:
-        yield Problem.PACK_OUTWEIGHED.found(
+        yield wrong(
+            "pack-outweighed",
             f"EXTENDER_BALANCE is pack ({_deployment(facts)}), but kube-scheduler "
             f"{facts.version} gives points for free storage, as Longhorn's setting "
-            f"{CAPACITY_TRACKING} is true: for pods that have data they outweigh those for packing"
+            f"{CAPACITY_TRACKING} is true: for pods that have data they outweigh those for packing",
         )

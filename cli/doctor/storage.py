@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.kube.mirror import Known
 from cli.doctor.coming import coming
 from cli.doctor.facts import ClassSeen, Facts, Unread
-from cli.doctor.problems import Check, Finding, Problem
-from cli.doctor.seen import fine, unknown, unread
+from cli.doctor.problems import Check, Finding
+from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import longhorn_values
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
@@ -29,20 +29,20 @@ def longhorn(facts: Facts) -> Iterator[Finding]:
         if isinstance(is_served, Unread):
             yield unread(Check.LONGHORN, is_served)
         elif not is_served:
-            yield Problem.KIND_NOT_SERVED.found(f"the API server does not know {name}")
+            yield wrong("kind-not-served", f"the API server does not know {name}")
     nodes, namespace = facts.longhorn_nodes, facts.settings.longhorn_namespace
     if isinstance(facts.disk_schedules, Unread):
         yield unread(Check.LONGHORN, facts.disk_schedules)
     for record in _records(facts):
         if isinstance(record, Unreadable):
-            yield Problem.OBJECT_UNREADABLE.found(
-                f"{record.kind} {record.name} cannot be read: {record.why}"
+            yield wrong(
+                "object-unreadable", f"{record.kind} {record.name} cannot be read: {record.why}"
             )
     yield from coming(facts)
     if isinstance(nodes, Unread):
         return  # the reason is the one for which its kind is not known
     if not nodes:
-        yield Problem.NO_LONGHORN_NODE.found(f"there is no Longhorn Node in {namespace}")
+        yield wrong("no-longhorn-node", f"there is no Longhorn Node in {namespace}")
         return
     view = _view(facts)
     yield from _unusable(view)
@@ -62,8 +62,8 @@ def _unusable(view: ClusterView) -> Iterator[Finding]:
         if why is not None:
             unusable.setdefault(why, []).append(name)
     for why, names in unusable.items():
-        yield Problem.NODE_UNUSABLE.found(
-            f"no new replica can be placed on {first_of(names, _SHOWN)}: {why}"
+        yield wrong(
+            "node-unusable", f"no new replica can be placed on {first_of(names, _SHOWN)}: {why}"
         )
 
 
@@ -83,16 +83,18 @@ def _unscheduled(view: ClusterView, facts: Facts) -> Iterator[Finding]:
     for record in facts.disk_schedules:
         if isinstance(record, DiskSchedule) and not (record.ready or record.deleting):
             idle.add(record.name)
-            yield Problem.DISK_SCHEDULE_NOT_READY.found(
+            yield wrong(
+                "disk-schedule-not-ready",
                 f"DiskSchedule {record.name} (disk {record.disk} of node {record.node}) is not "
-                "Ready: nobody decides what is asked of the disk"
+                "Ready: nobody decides what is asked of the disk",
             )
     for name, space in sorted(view.spaces.items()):
         for each in space.disks:
             if each.schedule is None and each.disk.id is not None and each.disk.id not in idle:
-                yield Problem.DISK_WITHOUT_SCHEDULE.found(
+                yield wrong(
+                    "disk-without-schedule",
                     f"disk {each.disk.name} ({each.disk.id}) of node {name} has no DiskSchedule, "
-                    "and others have"
+                    "and others have",
                 )
 
 
@@ -114,7 +116,7 @@ def classes(facts: Facts) -> Iterator[Finding]:
     static = longhorn_values(facts).get(name, default)
     found = [each for each in facts.classes if _is_longhorns(each) and each.record.name != static]
     if not found:
-        yield Problem.NO_CLASS.found("there is no StorageClass that makes Longhorn volumes")
+        yield wrong("no-class", "there is no StorageClass that makes Longhorn volumes")
         return
     if isinstance(facts.longhorn_nodes, Unread) or isinstance(facts.longhorn_settings, Unread):
         yield unknown(
@@ -130,7 +132,7 @@ def classes(facts: Facts) -> Iterator[Finding]:
             fit.append(each)
             continue
         yield problem
-        if problem.problem == Problem.CLASS_NOT_LOCAL.title:
+        if problem.problem == "class-not-local":
             reached.append(each)
     yield from _left_out(reached, view, longhorn_values(facts))
     yield fine(
@@ -143,17 +145,19 @@ def _class_problem(seen: ClassSeen, view: ClusterView) -> Finding | None:
     try:
         volume = estimate_volume(ANY_CLAIM, seen.record, view)
     except UnresolvableClaimError as error:
-        return Problem.CLASS_UNUSABLE.found(str(error))
+        return wrong("class-unusable", str(error))
     if not volume.needs_local_replica:
         binding = ", and volumeBindingMode is Immediate" if is_immediate else ""
-        return Problem.CLASS_NOT_LOCAL.found(
+        return wrong(
+            "class-not-local",
             f"volumes of {name} need no room on their pod's node, so that nothing is decided "
-            f"there: {_why_not_local(seen, view)}{binding}"
+            f"there: {_why_not_local(seen, view)}{binding}",
         )
     if is_immediate:
-        return Problem.CLASS_IMMEDIATE.found(
+        return wrong(
+            "class-immediate",
             f"volumes of {name} are made before kube-scheduler looks at their pod: "
-            "volumeBindingMode is Immediate"
+            "volumeBindingMode is Immediate",
         )
     return None
 
@@ -181,10 +185,11 @@ def _left_out(
     for each in seen if names else ():
         is_by_node = each.record.parameters.get("storageCapacityMode", "node") == "node"
         if is_by_node and each.binding_mode != "Immediate":
-            yield Problem.COMPUTE_NODES_LEFT_OUT.found(
+            yield wrong(
+                "compute-nodes-left-out",
                 f"kube-scheduler leaves out {first_of(names, _SHOWN)} for pods with new volumes of "
                 f"{each.record.name}: no replica can be placed there, and Longhorn's setting "
-                f"{CAPACITY_TRACKING} is true; the volumes could be used from there"
+                f"{CAPACITY_TRACKING} is true; the volumes could be used from there",
             )
 
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cli.catalogue import OBSTACLES
 from cli.draining.cluster import Cluster
 from cli.draining.judging import Apart, May, Verdict, next_of, pairs_of
-from cli.draining.obstacles import REMEDIES, Caution, Code
+from cli.draining.obstacles import Caution, Code
 
 
 class ObstacleReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +96,7 @@ def _nodes(verdicts: Sequence[Verdict]) -> tuple[NodeReport, ...]:
                     object=obstacle.object,
                     text=obstacle.text,
                     logged=obstacle.logged,
-                    action=REMEDIES[obstacle.code].action,
+                    action=OBSTACLES[obstacle.code].action,
                 )
                 for obstacle in each.obstacles
             ),

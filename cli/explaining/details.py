@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from cli.explaining.remedies import DISKS, SHORTAGES
+from cli.catalogue import DISKS, SHORTAGES
 from extender import ClusterView, Rejection
 from extender.explaining import Headroom, Shortfall
 from extender.space import DiskRefusal, NodeSpace, why_unusable

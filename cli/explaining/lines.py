@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from cli.catalogue import ERRORS, in_words
 from cli.explaining.claims import ClaimReport
-from cli.explaining.remedies import ERRORS, in_words
 from cli.explaining.report import (
     Explanation,
     ReasonReport,

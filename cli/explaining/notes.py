@@ -6,9 +6,9 @@ import msgspec
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
+from cli.catalogue import NOTES
 from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
-from cli.explaining.remedies import NOTES
 from cli.holders import holders_for
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from cli.catalogue import in_words
 from cli.explaining.explainer import Explainer
-from cli.explaining.remedies import in_words
 from cli.explaining.report import NoteReport
 from cli.paragraphs import paragraph
 from longhorn import NodeName

@@ -6,6 +6,16 @@ from typing import Annotated
 
 import msgspec
 
+from cli.catalogue import (
+    DISKS,
+    ERRORS,
+    EXCLUSIONS,
+    NOTES,
+    REJECTIONS,
+    SHORTAGES,
+    Entry,
+    Table,
+)
 from cli.explaining.claims import ClaimReport, claim_names
 from cli.explaining.details import (
     claims_of_volumes,
@@ -14,15 +24,6 @@ from cli.explaining.details import (
     short_disks,
 )
 from cli.explaining.notes import Note
-from cli.explaining.remedies import (
-    DISKS,
-    ERRORS,
-    EXCLUSIONS,
-    NOTES,
-    REJECTIONS,
-    SHORTAGES,
-    Remedy,
-)
 from cli.report import Report
 from extender import Answer, Basis, ClusterView, PodRef
 from extender.errors import ClaimProblem
@@ -37,14 +38,14 @@ _FEW_NODES = 4
 """So many nodes are shown with all their disks, whatever is asked for."""
 
 
-def _one_of(*tables: Mapping[str, Remedy]) -> msgspec.Meta:
+def _one_of(*tables: Table) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"enum": sorted(code for t in tables for code in t)})
 
 
 NoteCode = Annotated[str, _one_of(NOTES)]
 ReasonCode = Annotated[str, _one_of(REJECTIONS, EXCLUSIONS, DISKS)]
 ShortageCode = Annotated[str, _one_of(SHORTAGES)]
-ErrorCode = Annotated[str, _one_of(ERRORS, {"": Remedy("", "", "")})]
+ErrorCode = Annotated[str, _one_of(ERRORS, {"": Entry()})]
 
 
 class NoteReport(msgspec.Struct):

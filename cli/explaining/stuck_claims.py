@@ -2,9 +2,9 @@
 
 from msgspec import structs
 
+from cli.catalogue import NOTES
 from cli.explaining.explainer import Explainer
 from cli.explaining.notes import NO_SCHEDULER, lacks_scheduler
-from cli.explaining.remedies import NOTES
 from cli.kube.pods import Pod
 from cli.volumes.report import State, VolumeReport
 from extender.kubernetes import ClaimKey

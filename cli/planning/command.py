@@ -17,8 +17,8 @@ from typer.core import TyperCommand
 from app.errors import InputError
 from app.logs import has_colours
 from app.settings import Settings
+from cli.catalogue import REASONS, in_words
 from cli.drawing import check_writable, draw
-from cli.explaining.remedies import REMEDIES, in_words
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import PLANNED
@@ -259,6 +259,6 @@ def _with_remedies(report: PlanReport) -> PlanReport:
 
 def _with_actions(event: Event) -> Event:
     reasons = (
-        structs.replace(each, remedy=in_words(REMEDIES[each.code].action)) for each in event.reasons
+        structs.replace(each, remedy=in_words(REASONS[each.code].action)) for each in event.reasons
     )
     return structs.replace(event, reasons=tuple(reasons))

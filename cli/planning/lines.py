@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from cli.explaining.remedies import ERRORS
+from cli.catalogue import ERRORS
 from cli.paragraphs import paragraph, printable, table
 from planner.naming import first_of, natural
 from planner.outcome import PlanReport

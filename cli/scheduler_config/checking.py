@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from app.config import RESOURCE
-from cli.doctor.problems import ASK_FOR_SCORES, SEND_ALL_NODES
 from cli.scheduler_config.given import Given, at
 from cli.scheduler_config.owners import OwnedEntry, Owner, manages, split
 from cli.scheduler_config.wanted import (
@@ -25,6 +24,13 @@ _DURATION = re.compile(r"(?=.*[1-9])([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 """What Go reads as a duration, and is more than 0."""
 _MERGE = "have it written with --merge"
 _CONNECT = "see docs/tls.md"
+_ASK_FOR_SCORES = (
+    "set prioritizeVerb: prioritize and a weight in the extender's entry of kube-scheduler's "
+    "configuration, and restart it (docs/kube-scheduler.md). Ignore this if scores are not wanted"
+)
+_SEND_ALL_NODES = (
+    "set percentageOfNodesToScore: 100 in kube-scheduler's configuration (docs/kube-scheduler.md)"
+)
 
 
 class Flaw(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +101,7 @@ def _around(config: Mapping[str, Any], distribution: Distribution) -> Iterator[F
     for name, share in shares:
         if share != 100 or isinstance(share, bool):
             text = f"{name} is {_shown(share)}: of more than 100 nodes only a sample is sent"
-            yield Flaw(text=text, remedy=SEND_ALL_NODES)
+            yield Flaw(text=text, remedy=_SEND_ALL_NODES)
     if distribution is Distribution.SECONDARY:
         yield from _secondary(config, [at(profile, ["schedulerName"]) for profile in profiles])
 
@@ -157,7 +163,7 @@ def _entry(
             f"{name} does not ask for scores: prioritizeVerb is "
             f"{_shown(entry.get('prioritizeVerb'))}, weight is {_shown(weight)}"
         )
-        yield Flaw(text=text, remedy=f"{ASK_FOR_SCORES}. Ignore this if scores are not wanted")
+        yield Flaw(text=text, remedy=_ASK_FOR_SCORES)
     if entry.get("preemptVerb") != "preempt":
         yield Flaw(
             text=f"{name}.preemptVerb is {_shown(entry.get('preemptVerb'))}: pods are evicted for "

@@ -6,6 +6,7 @@ import typer
 
 from app.errors import InputError
 from app.page.now import claims_by_volume
+from cli.catalogue import Severity
 from cli.holders import holders_for
 from cli.kube.pods import Pod
 from cli.kube.resources import ASKED
@@ -26,7 +27,7 @@ from cli.options import (
     warn,
 )
 from cli.paragraphs import output_width
-from cli.survey.findings import Severity, survey
+from cli.survey.findings import survey
 from cli.survey.lines import lines
 from extender import Extender
 from longhorn import Node

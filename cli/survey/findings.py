@@ -1,10 +1,10 @@
 """What is wrong or at risk, found in the objects alone: so it works on a support bundle, too."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, StrEnum
 
 import msgspec
 
+from cli.catalogue import RISKS, Severity
 from cli.data import data_in
 from cli.largest import largest
 from cli.survey.losses import endangered
@@ -34,106 +34,6 @@ _NEAR_PERCENT = 90
 """From so much of its limit on, a disk counts as nearly full."""
 _LOW_PERCENT = 10
 """With less of its size left to be written, a disk counts as about to be full."""
-
-
-class Severity(StrEnum):
-    """How bad a finding is, the worst first."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-
-
-class Rule(Enum):
-    """What is looked for: how bad it is, and what to do."""
-
-    VOLUME_LOST = (
-        Severity.ERROR,
-        "put back what is gone, with its data, or restore the volumes from a backup",
-    )
-    VOLUME_FAULTED = (
-        Severity.ERROR,
-        "do not delete the replicas: `filter volume/NAME` says what Longhorn salvages, and what "
-        "keeps it from that",
-    )
-    VOLUME_UNREADABLE = (
-        Severity.ERROR,
-        "bring back what is named; until then no node gets a pod that uses the volume",
-    )
-    VOLUME_DEGRADED = (
-        Severity.WARNING,
-        "see why no replica is rebuilt: is there a node, zone or disk with room for one more?",
-    )
-    NODE_HAS_LAST_REPLICA = (
-        Severity.WARNING,
-        "do not drain or restart the node before each of these volumes has a healthy replica "
-        "elsewhere",
-    )
-    VOLUME_HELD = (
-        Severity.WARNING,
-        "`filter pod/NAME` says what ends that",
-    )
-    SINGLE_REPLICA = (
-        Severity.WARNING,
-        "raise numberOfReplicas of the volumes (a strict-local one has one replica for ever: set "
-        "its dataLocality to best-effort first), or be sure that the application keeps copies",
-    )
-    ONE_ZONE = (
-        Severity.WARNING,
-        "set replica-zone-soft-anti-affinity to false, and have room in another zone",
-    )
-    DISK_OVER_LIMIT = (
-        Severity.ERROR,
-        "move replicas away, add a disk, or raise storage-over-provisioning-percentage",
-    )
-    DISK_RESERVED = (
-        Severity.ERROR,
-        "lower `storageReserved` of the disk in the Longhorn Node",
-    )
-    DISK_NEAR_LIMIT = (
-        Severity.WARNING,
-        "add a disk or free one before replicas find no room",
-    )
-    DISK_FULL = (
-        Severity.ERROR,
-        "free room on the disk now: delete snapshots or other files, or move replicas away",
-    )
-    DISK_FULL_SOON = (
-        Severity.WARNING,
-        "free room on the disk, or add one, before Longhorn places nothing more on it",
-    )
-    NODE_UNUSABLE = (Severity.WARNING, "see the conditions of the node in Longhorn")
-    DISK_UNUSABLE = (Severity.WARNING, "see the conditions of the disk in Longhorn")
-    CLASS_UNUSABLE = (
-        Severity.ERROR,
-        "delete the class and create it again: Longhorn refuses its volumes",
-    )
-    CLAIM_UNUSABLE = (
-        Severity.ERROR,
-        "delete the claim and create it again, unless the advice says otherwise",
-    )
-    CLASS_WITHOUT_ROOM = (
-        Severity.ERROR,
-        "add {disk}{tags}, free one, or raise storage-over-provisioning-percentage",
-    )
-    CLASS_NEVER_LOCAL = (
-        Severity.INFO,
-        "give the class dataLocality best-effort or strict-local if data are to be beside the pod",
-    )
-    CLASS_IMMEDIATE = (
-        Severity.WARNING,
-        "use volumeBindingMode WaitForFirstConsumer: else volumes are made before their pod has a "
-        "node",
-    )
-
-    def __init__(self, severity: Severity, remedy: str) -> None:
-        self.severity = severity
-        self.remedy = remedy
-
-    @property
-    def code(self) -> str:
-        """Its name in docs/survey.md."""
-        return self.name.lower().replace("_", "-")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +114,7 @@ def _notes(view: ClusterView) -> Iterator[str]:
 def _of_pods(held: Sequence[str]) -> Iterator[Finding]:
     if held:
         text = f"{_count(len(held), 'pod')} on nodes without the volume that they wait for"
-        yield _found(Rule.VOLUME_HELD, text, held)
+        yield _found("volume-held", text, held)
 
 
 def _of_nodes(
@@ -223,11 +123,11 @@ def _of_nodes(
     for node, volumes in sorted(lost_with.items()):
         names = [_named(each, claims) for each in volumes]
         text = f"with node {node} {_count(len(names), 'volume')} would lose all data"
-        yield _found(Rule.NODE_HAS_LAST_REPLICA, text, names)
+        yield _found("node-has-last-replica", text, names)
 
 
 def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator[Finding]:
-    found: dict[Rule, list[str]] = {rule: [] for rule in _OF_VOLUMES}
+    found: dict[str, list[str]] = {rule: [] for rule in _OF_VOLUMES}
     zones = {name: space.node.zone for name, space in view.spaces.items()}
     for name, volume in sorted(view.volumes.items()):
         data, about = data_in(view, name), _named(name, claims)
@@ -241,7 +141,7 @@ def _of_volumes(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator
 
 def _of_volume(
     volume: Volume, data: VolumeData, zones: Mapping[NodeName, str]
-) -> Iterator[tuple[Rule, str]]:
+) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a volume that has data, each with more about it."""
     broken = _UNREADABLE.get(data.state)
     if broken is not None:
@@ -250,26 +150,26 @@ def _of_volume(
         return
     healthy = data.usable
     if len(healthy) < volume.wanted_replicas:
-        yield Rule.VOLUME_DEGRADED, f"{len(healthy)} of {volume.wanted_replicas}"
+        yield "volume-degraded", f"{len(healthy)} of {volume.wanted_replicas}"
     if volume.wanted_replicas == 1:
-        yield Rule.SINGLE_REPLICA, ""
+        yield "single-replica", ""
     used = {zones.get(each.node or NodeName("")) for each in healthy}
     if len({*zones.values()} - {""}) > 1 and len(healthy) > 1 and len(used) == 1:
-        yield Rule.ONE_ZONE, ""
+        yield "one-zone", ""
 
 
 _UNREADABLE = {
-    DataState.LOST: Rule.VOLUME_LOST,
-    DataState.FAULTED: Rule.VOLUME_FAULTED,
-    DataState.AWAITED: Rule.VOLUME_UNREADABLE,
+    DataState.LOST: "volume-lost",
+    DataState.FAULTED: "volume-faulted",
+    DataState.AWAITED: "volume-unreadable",
 }
 _OF_VOLUMES = {
-    Rule.VOLUME_LOST: "without any replica with data: what they held is lost here",
-    Rule.VOLUME_FAULTED: "of which all replicas with data have failed",
-    Rule.VOLUME_UNREADABLE: "whose data nothing can read now",
-    Rule.VOLUME_DEGRADED: "with fewer healthy replicas than wanted",
-    Rule.SINGLE_REPLICA: "with one replica: the loss of its disk loses the data",
-    Rule.ONE_ZONE: "with all replicas in one zone",
+    "volume-lost": "without any replica with data: what they held is lost here",
+    "volume-faulted": "of which all replicas with data have failed",
+    "volume-unreadable": "whose data nothing can read now",
+    "volume-degraded": "with fewer healthy replicas than wanted",
+    "single-replica": "with one replica: the loss of its disk loses the data",
+    "one-zone": "with all replicas in one zone",
 }
 
 
@@ -278,13 +178,13 @@ def _of_disks(view: ClusterView) -> Iterator[Finding]:
         problem = node_rejection(space)
         if problem is not None:
             text = f"no replica can be placed on node {name}: {problem}"
-            yield _found(Rule.NODE_UNUSABLE, text, [name])
+            yield _found("node-unusable", text, [name])
         for disk in space.disks:
             about = f"{name}/{disk.disk.name}"
             why = why_unusable(disk.disk)
             if why is not None and problem is None:
                 text = f"no replica can be placed on disk {about}: {why}"
-                yield _found(Rule.DISK_UNUSABLE, text, [about])
+                yield _found("disk-unusable", text, [about])
             yield from _of_room(disk, about)
 
 
@@ -297,20 +197,20 @@ def _of_room(space: DiskSpace, about: str) -> Iterator[Finding]:
     if disk.reserved_bytes >= disk.maximum_bytes:
         reserved, size = amount(disk.reserved_bytes), amount(disk.maximum_bytes)
         text = f"disk {about} has {reserved} reserved, and {size} in all: nothing fits on it"
-        yield _found(Rule.DISK_RESERVED, text, [about])
+        yield _found("disk-reserved", text, [about])
     elif space.logical_headroom_bytes < 0:
         text = f"disk {about} has more scheduled than its limit: {percent} %"
-        yield _found(Rule.DISK_OVER_LIMIT, text, [about])
+        yield _found("disk-over-limit", text, [about])
     elif percent >= _NEAR_PERCENT:
         text = f"disk {about} is near its limit: {percent} % of it is scheduled"
-        yield _found(Rule.DISK_NEAR_LIMIT, text, [about])
+        yield _found("disk-near-limit", text, [about])
     left = 100 * space.physical_headroom_bytes // disk.maximum_bytes
     if space.physical_headroom_bytes < 0:
         text = f"disk {about} is full: Longhorn places nothing more on it"
-        yield _found(Rule.DISK_FULL, text, [about])
+        yield _found("disk-full", text, [about])
     elif left < _LOW_PERCENT:
         text = f"disk {about} is about to be full: {left} % of it may still be written"
-        yield _found(Rule.DISK_FULL_SOON, text, [about])
+        yield _found("disk-full-soon", text, [about])
 
 
 def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
@@ -320,7 +220,7 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         try:
             volume = estimate_volume(ANY_CLAIM, class_, view)
         except UnresolvableClaimError as error:
-            yield _found(Rule.CLASS_UNUSABLE, str(error), [name])
+            yield _found("class-unusable", str(error), [name])
             continue
         yield from _of_binding(class_, volume)
         knows_image = view.backing_images or future_backing_image(class_)
@@ -329,7 +229,7 @@ def _of_classes(view: ClusterView, extender: Extender) -> Iterator[Finding]:
         figures = largest(class_, view, extender)
         if not figures.largest_bytes and view.spaces and view.settings.unreadable is None:
             text = f"no new volume of StorageClass {name} fits: {figures.problem}"
-            yield _found(Rule.CLASS_WITHOUT_ROOM, text, [name], **_takers(volume, view.settings))
+            yield _found("class-without-room", text, [name], **_takers(volume, view.settings))
 
 
 def _of_claims(view: ClusterView, told: Collection[str]) -> Iterator[Finding]:
@@ -344,7 +244,7 @@ def _of_claims(view: ClusterView, told: Collection[str]) -> Iterator[Finding]:
             estimate_volume(claim, class_, view)
         except UnresolvableClaimError as error:
             if str(error) not in told:
-                yield _found(Rule.CLAIM_UNUSABLE, str(error), [key])
+                yield _found("claim-unusable", str(error), [key])
 
 
 def _takers(volume: Volume, settings: Settings) -> dict[str, str]:
@@ -369,23 +269,24 @@ def _of_binding(class_: StorageClass, volume: Volume) -> Iterator[Finding]:
     name = class_.name
     if not volume.needs_local_replica:
         text = f"volumes of StorageClass {name} are never sure to be beside their pod"
-        yield _found(Rule.CLASS_NEVER_LOCAL, text, [name])
+        yield _found("class-never-local", text, [name])
     elif class_.is_immediate:
         text = (
             f"volumes of StorageClass {name} are to be beside their pod, and made before it has a "
             "node: volumeBindingMode is Immediate"
         )
-        yield _found(Rule.CLASS_IMMEDIATE, text, [name])
+        yield _found("class-immediate", text, [name])
 
 
-def _found(rule: Rule, text: str, objects: Iterable[str], **named: str) -> Finding:
+def _found(rule: str, text: str, objects: Iterable[str], **named: str) -> Finding:
     """Make a finding; *named* are parts of its remedy."""
+    entry = RISKS[rule]
     return Finding(
-        rule=rule.code,
-        severity=rule.severity,
+        rule=rule,
+        severity=entry.severity,
         text=text,
         objects=tuple(objects),
-        remedy=rule.remedy.format(**named),
+        remedy=entry.action.format(**named),
     )
 
 

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from cli.catalogue import Severity
 from cli.paragraphs import paragraph
-from cli.survey.findings import Finding, Severity, Survey
+from cli.survey.findings import Finding, Survey
 from planner.naming import first_of
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: None}

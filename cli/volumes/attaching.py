@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from cli.explaining.remedies import REJECTIONS
+from cli.catalogue import PODS, REJECTIONS
 from cli.kube.pods import Pod
-from cli.volumes.words import PODS
 from extender import ClusterView, PodRef, Rejection, UnresolvableClaimError
 from extender.demand import resolve_for_scheduled
 from extender.kubernetes import ClaimKey

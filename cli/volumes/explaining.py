@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from cli.catalogue import DISKS, PLACES, REJECTIONS, WAITS
 from cli.data import data_in, trouble_with
 from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
 from cli.explaining.explainer import Explainer
-from cli.explaining.remedies import DISKS, REJECTIONS
 from cli.explaining.report import ReasonReport
 from cli.holders import holders_of
 from cli.kube.pods import Pod
@@ -24,7 +24,6 @@ from cli.volumes.report import (
 from cli.volumes.scheduled import scheduled_report
 from cli.volumes.unbound import other_storage, unbound
 from cli.volumes.waiting import Count, Waiting, count_of, waiting_of
-from cli.volumes.words import PLACES, WAITS
 from extender import ClusterView
 from extender.demand import NOBODY
 from extender.kubernetes import Claim

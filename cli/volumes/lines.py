@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from cli.catalogue import in_words
 from cli.explaining.lines import Form
-from cli.explaining.remedies import in_words
 from cli.paragraphs import ANY_WIDTH, paragraph, table
 from cli.volumes.report import PlaceReport, State, VolumeReport
 from planner.sizes import gib

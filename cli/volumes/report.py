@@ -6,10 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from cli.explaining.remedies import REJECTIONS
+from cli.catalogue import PLACES, PODS, REJECTIONS, WAITS
 from cli.explaining.report import ReasonReport
 from cli.volumes.scheduled import ScheduledReport
-from cli.volumes.words import PLACES, PODS, WAITS
 
 
 class State(StrEnum):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cli.catalogue import MEANINGS
 from cli.volumes.judging import Sought
-from cli.volumes.words import MEANINGS
 from longhorn import Condition, Reason, Volume
 
 _PRECHECK = re.compile(r"^\s*precheck new replica failed:?\s*")
@@ -55,7 +55,7 @@ def scheduled_report(
 def meanings(message: str) -> list[str]:
     """Return what each of Longhorn's reasons in a message means; unknown ones are left out."""
     words = {part.strip() for part in _PRECHECK.sub("", message).split(";")}
-    return [f"{reason}: {MEANINGS[reason]}" for reason in Reason if reason in words]
+    return [f"{reason}: {MEANINGS[reason].meaning}" for reason in Reason if reason in words]
 
 
 def _judgement(sought: Sought | None, condition: Condition, *, is_due: bool) -> str:

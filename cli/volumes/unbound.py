@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cli.explaining.remedies import ERRORS
+from cli.catalogue import ERRORS
 from cli.kube.pods import Pod
 from cli.volumes.report import PodReport, State, VolumeReport
 from extender import ClusterView, PodRef, UnresolvableClaimError

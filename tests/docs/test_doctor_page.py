@@ -4,8 +4,9 @@ import asyncio
 import re
 from collections.abc import Callable
 
+from cli.catalogue import PROBLEMS, Severity
 from cli.doctor.findings import findings
-from cli.doctor.problems import Check, Problem, Severity
+from cli.doctor.problems import Check
 from cli.doctor.report import make_report, table_lines
 from tests.docs.consoles import agrees
 from tests.docs.pages import DOCS, blocks, code_in, tables
@@ -31,7 +32,7 @@ def test_every_check_has_a_row_with_its_problems() -> None:
     [rows] = tables(PAGE, "problems")
 
     assert {code_in(check)[0]: code_in(problems) for check, _, problems in rows} == {
-        check: [each.title for each in Problem if each.check is check] for check in Check
+        check: [name for name, each in PROBLEMS.items() if each.check == check] for check in Check
     }
 
 
@@ -39,7 +40,7 @@ def test_errors_are_in_bold_type() -> None:
     [rows] = tables(PAGE, "problems")
     told = {name for row in rows for name in re.findall(r"\*\*`([^`]+)`\*\*", row[2])}
 
-    assert told == {each.title for each in Problem if each.severity is Severity.ERROR}
+    assert told == {name for name, each in PROBLEMS.items() if each.severity is Severity.ERROR}
 
 
 @VIRTUAL_TIME

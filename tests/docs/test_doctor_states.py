@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from app.config import NAME
+from cli.catalogue import Severity
 from cli.doctor.facts import InjectionSeen, LeftOver
 from cli.doctor.findings import findings
-from cli.doctor.problems import Severity
 from cli.doctor.releases import Release
 from cli.kube.asking import WaitingPod
 from tests.docs.pages import DOCS, code_in, tables

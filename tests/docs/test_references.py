@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.explaining.remedies import REMEDIES, in_words
+from cli.catalogue import REASONS, in_words
 from tests.docs.pages import PAGES, ROOT, headings, name_of
 
 _REFERENCE = re.compile(r"docs/([a-z0-9-]+\.md)(#[a-z0-9-]+)?")
@@ -43,12 +43,12 @@ def test_links_name_headings_and_no_numbers_of_steps(page: Path) -> None:
     assert re.findall(r"\[[Ss]teps? \d+\]\(", page.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize("code", sorted(REMEDIES))
+@pytest.mark.parametrize("code", sorted(REASONS))
 def test_actions_say_on_a_terminal_where_to_read_on(code: str) -> None:
-    told = in_words(REMEDIES[code].action)
+    told = in_words(REASONS[code].action)
 
     assert "](" not in told
-    assert told.count("(docs/") == REMEDIES[code].action.count("](")
+    assert told.count("(docs/") == REASONS[code].action.count("](")
     assert _lost(told) == []
 
 

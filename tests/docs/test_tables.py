@@ -16,17 +16,18 @@ from app.instance.live_settings import LiveSettings
 from app.metrics import ProcessMetrics
 from app.serving.metrics import Metrics
 from app.settings import Settings
-from cli.explaining.remedies import (
+from cli.catalogue import (
     DISKS,
     ERRORS,
     REJECTIONS,
-    Remedy,
+    Table,
 )
 from extender.errors import ClaimProblem
 from extender.holds.hold import End
 from extender.space import DiskRefusal
 from extender.verdicts import REASONS, ClusterChange
 from extender.verdicts.rejections import Rejection
+from supply.catalogue import pages, written
 from tests.docs.pages import DOCS, REPORTS, ROOT, code_in, tables
 
 METRIC_PREFIX = "longhorn_scheduler_extender_"
@@ -162,7 +163,7 @@ def test_rejections_stand_with_the_beginnings_of_their_texts() -> None:
     ids=["rejections", "errors"],
 )
 def test_every_reason_of_an_event_is_there_and_most_with_what_to_do(
-    section: str, reasons: dict[str, Remedy]
+    section: str, reasons: Table
 ) -> None:
     page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     chapter = page.partition(f"## {section}\n")[2].partition("\n## ")[0]
@@ -256,3 +257,10 @@ def test_tables_have_rows_of_one_length(page: str) -> None:
     assert found
     for rows in found:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows.splitlines()}) == 1
+
+
+def test_tables_of_the_catalogue_are_as_it_has_them() -> None:
+    texts = {page: page.read_text(encoding="utf-8") for page in pages()}
+
+    assert {page.name for page in texts} >= {"reasons.md", "survey.md", "may-drain.md"}
+    assert {page.name for page, text in texts.items() if written(text) != text} == set()

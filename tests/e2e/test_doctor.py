@@ -17,10 +17,11 @@ from app.config import NAME, PREFIX
 from app.instance.calls import read_most
 from app.kube.connecting import connect
 from app.settings import Settings
+from cli.catalogue import Severity
 from cli.doctor.findings import findings
 from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
-from cli.doctor.problems import Check, Finding, Severity
+from cli.doctor.problems import Check, Finding
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import setting, storage_class

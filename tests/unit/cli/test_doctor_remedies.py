@@ -7,11 +7,12 @@ import msgspec
 import pytest
 
 from app.config import NAME
+from cli.catalogue import Severity
 from cli.doctor.config_maps import ConfigMap
 from cli.doctor.facts import ConfigMapSeen, InjectionSeen, LeftOver, Unread
 from cli.doctor.findings import findings
 from cli.doctor.objects import Pod, instance_seen
-from cli.doctor.problems import Check, Finding, Severity
+from cli.doctor.problems import Check, Finding
 from cli.doctor.releases import Release, release_of
 from cli.kube.asking import WaitingPod
 from tests.unit.cli.test_doctor_findings import (

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from cli.doctor.problems import Check, Finding, Problem, Severity
+from cli.catalogue import Severity
+from cli.doctor.problems import Check, Finding
 from cli.doctor.report import make_report, table_lines
+from cli.doctor.seen import wrong
 
 INDENT = " " * 26
 FINE = Finding(check=Check.LEASE, severity=Severity.OK, text="pod a holds it")
@@ -17,7 +19,7 @@ def plain(lines: list[str]) -> list[str]:
 
 
 def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
-    found = [FINE, Problem.LEASE_FREE.found("nobody holds it")]
+    found = [FINE, wrong("lease-free", "nobody holds it")]
 
     lines = plain([*table_lines(make_report(found), 98)])
 
@@ -35,12 +37,12 @@ def test_lines_are_as_long_as_the_output_is_wide_unless_a_word_is_longer(width: 
     texts = ["word " * 60, "x" * 200, "in-between " * 20]
 
     for text in texts:
-        lines = plain([*table_lines(make_report([Problem.NO_INSTANCE.found(text)]), width)])
+        lines = plain([*table_lines(make_report([wrong("no-instance", text)]), width)])
         assert all(len(line) <= width or "x" * 200 in line for line in lines)
 
 
 def test_text_of_the_cluster_cannot_break_the_table() -> None:
-    found = [Problem.INSTANCE_NOT_READY.found("pod a is not ready: line one\nok  lease\r\x1b[2J")]
+    found = [wrong("instance-not-ready", "pod a is not ready: line one\nok  lease\r\x1b[2J")]
 
     [_, line, *_] = plain([*table_lines(make_report(found), 98)])
 

@@ -6,9 +6,9 @@ import pytest
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL
+from cli.catalogue import NOTES
 from cli.explaining.claims import claim_reports
 from cli.explaining.notes import ask_notes, hold_notes, pod_notes, unjudged_notes, volume_notes
-from cli.explaining.remedies import NOTES
 from cli.kube.pods import Pod
 from longhorn import Locality, VolumeName
 from tests.builders import bound, core_document, node, read, replica, view_of, volume

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from cli.survey.findings import Rule, Severity, Survey, survey
+from cli.catalogue import Severity
+from cli.survey.findings import Survey, survey
 from extender import Extender
 from longhorn import Condition, Locality, Unreadable, Volume, VolumeName
 from tests.builders import (
@@ -228,10 +229,6 @@ def test_the_worst_comes_first_and_volumes_are_named_by_their_claims() -> None:
     assert shown[1].objects == ("default/data",)
 
 
-def test_codes_of_rules_are_unlike_each_other() -> None:
-    assert len({rule.code for rule in Rule}) == len(Rule)
-
-
 def test_all_names_every_object(called: Run) -> None:
     rich = ("survey", "--cluster-file", str(ROOT / "examples" / "rich"))
 
@@ -241,13 +238,3 @@ def test_all_names_every_object(called: Run) -> None:
     assert "and 8 more" in some
     assert not re.search(r"and \d+ more", every)
     assert max(map(len, some.splitlines())) <= 98
-
-
-def test_the_page_has_a_row_for_every_rule() -> None:
-    page = (ROOT / "docs" / "survey.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
-
-    told = {
-        code: row.split("|")[2].strip() for row in rows for code in re.findall(r"`([a-z-]+)`", row)
-    }
-    assert told == {rule.code: str(rule.severity) for rule in Rule}

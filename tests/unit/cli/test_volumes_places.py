@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.catalogue import PLACES
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
 from cli.volumes.judging import place_of, seek
-from cli.volumes.words import PLACES
 from extender import ClusterView
 from extender.verdicts import REASONS
 from longhorn import NodeName, VolumeName
