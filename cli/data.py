@@ -165,16 +165,21 @@ def _to_make_schedulable(node: NodeName, disk: DiskSpace, view: ClusterView) -> 
         yield f"raise `storage-over-provisioning-percentage` to {percent} or more"
 
 
-def least_percent(disk: DiskSpace) -> int | None:
+def least_percent(disk: DiskSpace, more_bytes: int = 0) -> int | None:
     """Return by which over-provisioning all is within the limit that is scheduled on a disk.
 
     None if none does, since all of the disk is reserved.
+
+    Args:
+        disk: The disk.
+        more_bytes: What is to be scheduled there besides.
     """
     maximum, reserved = disk.disk.maximum_bytes, disk.disk.reserved_bytes
     if maximum <= reserved:
         return None
-    percent = -(-100 * disk.scheduled_bytes // (maximum - reserved))
-    while limit_bytes(maximum, reserved, percent) < disk.scheduled_bytes:
+    wanted_bytes = disk.scheduled_bytes + more_bytes
+    percent = -(-100 * wanted_bytes // (maximum - reserved))
+    while limit_bytes(maximum, reserved, percent) < wanted_bytes:
         percent += 1  # limits are rounded as Longhorn does
     return percent
 

@@ -5,6 +5,12 @@ The only place with a formula, a tag rule or an order of choice that is Longhorn
 """
 
 from longhorn.accounting import account
+from longhorn.admission import (
+    node_change_refusal,
+    replica_deletion_refusal,
+    setting_refusal,
+    volume_change_refusal,
+)
 from longhorn.arithmetic import (
     limit_bytes,
     minimal_available_bytes,
@@ -87,9 +93,17 @@ from longhorn.grants import (
     refused_owners,
     unowned,
 )
-from longhorn.groups import Group, Usage, groups_of, may_share_node, may_share_zone, usage_of
+from longhorn.groups import (
+    Group,
+    Usage,
+    groups_of,
+    may_share_disk,
+    may_share_node,
+    may_share_zone,
+    usage_of,
+)
 from longhorn.growth import NO_GROWTH, Growth, expanded_bytes, takes_growth
-from longhorn.hosts import Hosts, disk_reason
+from longhorn.hosts import Hosts, disk_reason, host_of
 from longhorn.needs import Engine, Need, Selector, all_match, need_of, split_tags, tags_match
 from longhorn.nodes import (
     CORDONED,
@@ -100,6 +114,7 @@ from longhorn.nodes import (
     meets_topology,
     node_disks,
     refusal_of,
+    refusals_of,
 )
 from longhorn.records import (
     BackingImage,
@@ -162,14 +177,16 @@ __all__ = [
     "decide_schedule", "default_values", "disk_reason", "disk_space", "drain_may_end",
     "due_replicas", "engines_of", "expanded_bytes", "find_candidates", "found_on_disk",
     "granted_bytes", "granted_limit_bytes", "groups_of", "has_data", "has_live_engine", "has_room",
-    "has_tags", "images_on", "is_down", "is_on", "is_paused", "is_placed",
+    "has_tags", "host_of", "images_on", "is_down", "is_on", "is_paused", "is_placed",
     "is_potentially_reusable", "is_readable", "is_schedulable", "is_serving", "is_usable",
-    "judge_replica", "limit_bytes", "may_be_rebuilt", "may_share_node", "may_share_zone",
-    "meets_topology", "minimal_available_bytes", "mismatch", "named_volume", "need_of",
-    "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica", "node_disks",
-    "own_extender", "owners_of", "parse_bool", "parse_int", "parts", "paused_by", "read_settings",
-    "rebuilds_offline", "refusal_of", "refused_owners", "reusable", "search", "shard_size_bytes",
-    "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back", "takes_growth",
-    "takes_replicas", "told_bytes", "tracked_need", "unowned", "usage_of", "value_for_engine",
-    "volume_size_bytes", "wait_is_over", "waits_for_attach", "wants_replica_on_node",
+    "judge_replica", "limit_bytes", "may_be_rebuilt", "may_share_disk", "may_share_node",
+    "may_share_zone", "meets_topology", "minimal_available_bytes", "mismatch", "named_volume",
+    "need_of", "needed_to_start", "needs_eviction", "needs_new_replica", "new_replica",
+    "node_change_refusal", "node_disks", "own_extender", "owners_of", "parse_bool", "parse_int",
+    "parts", "paused_by", "read_settings", "rebuilds_offline", "refusal_of", "refusals_of",
+    "refused_owners", "replica_deletion_refusal", "reusable", "search", "setting_refusal",
+    "shard_size_bytes", "split_tags", "starts_replicas", "surplus", "tags_match", "takes_back",
+    "takes_growth", "takes_replicas", "told_bytes", "tracked_need", "unowned", "usage_of",
+    "value_for_engine", "volume_change_refusal", "volume_size_bytes", "wait_is_over",
+    "waits_for_attach", "wants_replica_on_node",
 ]  # fmt: skip

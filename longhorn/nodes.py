@@ -57,6 +57,13 @@ def refusal_of(node: Node) -> NodeRefusal | None:
     return None
 
 
+def refusals_of(node: Node) -> list[NodeRefusal]:
+    """Return all that keeps new replicas off *node*, the first being its `refusal_of`."""
+    ready, schedulable = node.ready.is_true, node.schedulable.is_true
+    found = (node.deleting, not ready, not node.allow_scheduling, not schedulable)
+    return [each for each, is_so in zip(NodeRefusal, found, strict=True) if is_so]
+
+
 def meets_topology(node: Node, terms: Iterable[TopologyTerm]) -> bool:
     """Say whether *node* meets some term of a topologyRequirement, if there is any.
 

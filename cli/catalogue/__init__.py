@@ -66,6 +66,8 @@ MEANINGS = _OF_VOLUMES["meanings"]
 OBSTACLES = _read("may-drain")["obstacles"]
 RISKS = _read("survey")["findings"]
 PROBLEMS = _read("doctor")["problems"]
+REMEDIES = _read("remedies")["remedies"]
+"""What can be done, from the least to the most costly; the actions have figures to fill in."""
 
 
 def in_words(action: str) -> str:

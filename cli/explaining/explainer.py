@@ -22,7 +22,7 @@ from cli.explaining.notes import (
 from cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
-from cli.kube.view import build_view
+from cli.kube.view import view_builder
 from cli.missing import unresolvable
 from cli.report import Report, make_report
 from cli.scheduler_config.wanted import SCHEDULER_NAME
@@ -49,6 +49,7 @@ class Explainer:
     Attributes:
         cluster: As above.
         utc: As above.
+        builder: Keeps the view; changes are tried on it, and taken back.
         view: The cluster, indexed.
         extender: With what is held for the pods of the cluster.
     """
@@ -63,7 +64,8 @@ class Explainer:
     ) -> None:
         self.cluster, self._settings, self.utc, self._origin = cluster, settings, utc, origin
         self._answering = answering
-        self.view = build_view(cluster)
+        self.builder = view_builder(cluster)
+        self.view = self.builder.view
         self.extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         ledger = self.extender.ledger
         pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]

@@ -1,17 +1,20 @@
 """Puts together what is told of a claim or a volume."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cli.catalogue import DISKS, PLACES, REJECTIONS, WAITS
+from cli.catalogue import REJECTIONS, WAITS
 from cli.data import data_in, trouble_with
-from cli.explaining.details import claims_of_volumes, disk_reasons, node_details
+from cli.explaining.details import claims_of_volumes, node_details
 from cli.explaining.explainer import Explainer
-from cli.explaining.report import ReasonReport
 from cli.holders import holders_of
 from cli.kube.pods import Pod
+from cli.remedies.finding import helpful
+from cli.remedies.of_nodes import Wanted
+from cli.remedies.of_volumes import new_node, of_volume
+from cli.remedies.remedy import RemedyReport
 from cli.volumes.attaching import PodStanding, pods_of, standings
 from cli.volumes.finding import Target
-from cli.volumes.judging import Sought, named, place_of, seek
+from cli.volumes.judging import Hindrance, Sought, disks_in_the_way, named, place_of, seek
 from cli.volumes.replicas import replica_report
 from cli.volumes.report import (
     HolderReport,
@@ -35,6 +38,7 @@ from longhorn import (
     VolumeData,
     VolumeTold,
     is_down,
+    may_share_zone,
 )
 
 
@@ -98,6 +102,7 @@ def _explain_volume(
         waiting=_waiting(waiting),
         next=[f"{node}/{disk}" for node, names in disks.items() for disk in names],
         in_the_way=_in_the_way(volume, sought, explainer),
+        remedies=_remedies(volume, sought, explainer, pod_node),
         nodes=[*_places(sought, nodes, view)] if sought else (),
         held=[HolderReport(node=h.node, text=h.text, action=h.action) for h in held],
         pods=[_pod(each, is_held=bool(held)) for each in standing],
@@ -187,21 +192,57 @@ def _places(sought: Sought, nodes: Iterable[NodeName], view: ClusterView) -> Ite
     for name in nodes:
         if name not in view.spaces:
             continue
-        code, rejection, shortfall = place_of(name, sought, view)
-        remedy = REJECTIONS[code] if rejection is not None else PLACES[code]
-        short = [shortfall] if shortfall is not None else []
+        found = place_of(name, sought, view)
         yield PlaceReport(
             node=name,
-            takes=code in ("next", "less_preferred"),
-            code=code,
-            text=str(rejection) if rejection is not None else remedy.short,
-            action=remedy.action,
-            details=node_details(name, rejection, view, short, owners) if rejection else (),
-            disks={
-                disk: ReasonReport(code=each.code, text=each.text, action=DISKS[each.code].action)
-                for disk, each in (disk_reasons(view, name) if rejection else {}).items()
-            },
+            takes=found[0].takes,
+            code=found[0].code,
+            text="; ".join(each.text for each in found),
+            also=[each.code for each in found[1:]],
+            details=[line for each in found for line in _details(name, each, view, owners)],
+            disks=disks_in_the_way(name, sought, view) if any(d.about_disks for d in found) else {},
         )
+
+
+def _details(
+    name: NodeName, found: Hindrance, view: ClusterView, owners: Mapping[str, str]
+) -> Sequence[str]:
+    if found.rejection is None or found.code not in REJECTIONS:
+        return ()
+    short = [found.shortfall] if found.shortfall is not None else []
+    return node_details(name, found.rejection, view, short, owners)
+
+
+def _remedies(
+    volume: Volume, sought: Sought | None, explainer: Explainer, pod_node: NodeName | None
+) -> list[RemedyReport]:
+    """Return what would let the next replica be placed, if no node takes it."""
+    if sought is None or sought.next:
+        return []
+    view, utc, name = explainer.view, explainer.utc, volume.name
+
+    def is_placed(view: ClusterView) -> bool:
+        now, replicas = view.volumes[name], view.replicas.get(name, ())
+        missing = count_of(now, data_in(view, name)).missing
+        waiting = waiting_of(now, replicas, view, utc, is_missing=bool(missing), pod_node=pod_node)
+        found = _sought(waiting, now, view, utc)
+        has_place = found is not None and bool(found.next)
+        return waiting is None or waiting.code == "reuse" or has_place
+
+    places = {node: place_of(node, sought, view) for node in view.spaces}
+    only = sought.replica.hard_node_affinity
+    open_to_it = [
+        node
+        for node, found in sorted(places.items(), key=lambda item: (len(item[1]), item[0]))
+        if only in (None, node)
+        and not {each.code for each in found} & {"replica_on_node", "replica_in_zone"}
+    ]
+    wanted = Wanted(needs=[sought.need])
+    placed = count_of(volume, data_in(view, name)).placed
+    others = [] if only else [*of_volume(volume, placed, view)]
+    zone_matters = not may_share_zone(volume, view.settings)
+    others += [] if only else new_node(wanted, explainer.builder, other_zone=zone_matters)
+    return helpful(is_placed, explainer.builder, wanted, open_to_it, others)
 
 
 def _in_the_way(volume: Volume, sought: Sought | None, explainer: Explainer) -> str:

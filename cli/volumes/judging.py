@@ -4,11 +4,13 @@ The search is that of `longhorn.candidates`. Here it is only asked, once for all
 each node that fits and is not taken, as if no other had room.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from cli.catalogue import PLACES
+from cli.explaining.details import disk_reasons
 from extender import ClusterView, Rejection
 from extender.demand import demand_of, source_replicas
 from extender.explaining import Shortfall, Trials, least_growth
@@ -23,7 +25,7 @@ from extender.verdicts import (
     LinkedCloneElsewhere,
     VolumesDoNotFit,
     node_mismatch,
-    node_rejection,
+    node_rejections,
     shortage,
 )
 from longhorn import (
@@ -39,10 +41,14 @@ from longhorn import (
     Volume,
     choices,
     find_candidates,
+    host_of,
     is_usable,
     may_share_node,
     may_share_zone,
+    meets_topology,
+    mismatch,
     new_replica,
+    refusal_of,
     search,
     starts_replicas,
     wait_is_over,
@@ -107,47 +113,118 @@ def seek(
     )
 
 
-def place_of(
-    name: NodeName, sought: Sought, view: ClusterView
-) -> tuple[str, Rejection | None, Shortfall | None]:
-    """Say what a node is to the replica: a code of `words.PLACES`, or of a rejection with it.
+class Hindrance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node is to a replica, or one thing that keeps it off: *code* is in `PLACES`, or of a
+    rejection."""
 
-    A node that is short of room comes with the disk that lacks least.
-    """
+    code: str
+    text: str
+    rejection: Rejection | None = None
+    shortfall: Shortfall | None = None
+    """The disk that lacks least, if the node is short of room."""
+
+    @property
+    def takes(self) -> bool:
+        """Whether the node takes the replica."""
+        return self.code in _TAKES
+
+    @property
+    def about_disks(self) -> bool:
+        """Whether it is about all disks of the node."""
+        return self.rejection is not None and ClusterChange.DISKS in self.rejection.ended_by
+
+
+_TAKES = ("next", "less_preferred")
+
+
+def place_of(name: NodeName, sought: Sought, view: ClusterView) -> list[Hindrance]:
+    """Say what a node is to the replica: that it takes it, or all that keeps it off."""
     space = view.spaces[name]
     if Reason.CLIENT_OPERATION_FAILED in sought.candidates.errors:
-        return "not_looked_at", None, None
-    only = sought.replica.hard_node_affinity
-    if only not in (None, name):
-        return "other_node", None, None
-    rejection = _rejection(space, sought, view)
-    if rejection is not None:
-        return rejection.reason, rejection, _shortfall(rejection, space, sought, view)
-    if any(each.node == name for each in sought.next):
-        return "next", None, None
-    if name in sought.candidates.hosts or _would_do_alone(name, sought):
-        return "less_preferred", None, None
-    return _taken(space, sought, view), None, None
+        return [_place("not_looked_at")]
+    if sought.replica.hard_node_affinity not in (None, name):
+        return [_place("other_node")]
+    rejections = [*_rejections(space, sought, view)]
+    if not rejections:
+        if any(each.node == name for each in sought.next):
+            return [_place("next")]
+        if name in sought.candidates.hosts or _would_do_alone(name, sought):
+            return [_place("less_preferred")]
+    of_volume = _taken(space, sought, view)
+    found = [_rejected(each, space, sought, view) for each in rejections]
+    # Longhorn looks for room only where no replica of the volume keeps it off.
+    about_disks = [each for each in found if each.about_disks]
+    others = [each for each in found if not each.about_disks]
+    if of_volume is None and not found:
+        return [_place("replica_on_disk")]
+    return [*others, *([_place(of_volume)] if of_volume else about_disks)]
 
 
-def _rejection(space: NodeSpace, sought: Sought, view: ClusterView) -> Rejection | None:
-    """Say what keeps any replica of the volume off a node, whatever others it has."""
-    need, demand = sought.need, demand_of([("replica", sought.need)], view)
-    rejection = node_rejection(space) or node_mismatch(
-        space.node, demand.node_selectors, demand.topologies
+def _place(code: str) -> Hindrance:
+    return Hindrance(code=code, text=PLACES[code].short)
+
+
+def _rejected(
+    rejection: Rejection, space: NodeSpace, sought: Sought, view: ClusterView
+) -> Hindrance:
+    code, text = rejection.reason, str(rejection)
+    if code == "disk_tags" and _has_disk_with_tags(space, sought, view):
+        code, text = "tagged_disks_unusable", PLACES["tagged_disks_unusable"].short
+    return Hindrance(
+        code=code,
+        text=text,
+        rejection=rejection,
+        shortfall=_shortfall(rejection, space, sought, view),
     )
-    if rejection is not None:
-        return rejection
+
+
+def _has_disk_with_tags(space: NodeSpace, sought: Sought, view: ClusterView) -> bool:
+    return any(mismatch(d.kind, sought.need, view.settings) is None for d in space.disks)
+
+
+def _rejections(space: NodeSpace, sought: Sought, view: ClusterView) -> Iterator[Rejection]:
+    """Yield what keeps any replica of the volume off a node, whatever others it has."""
+    need, demand = sought.need, demand_of([("replica", sought.need)], view)
+    yield from node_rejections(space)
+    for selectors, topologies in ((), demand.topologies), (demand.node_selectors, ()):
+        rejection = node_mismatch(space.node, selectors, topologies)
+        if rejection is not None:
+            yield rejection
     if need.places is not None and all(node != space.node.name for node, _ in need.places):
-        return LinkedCloneElsewhere()
-    if not starts_replicas(space.engines, need.engine):
-        return _not_started(space, need)
-    if _host_has_room(space.node.name, sought):
-        return None
-    short = shortage(demand, space, view)
-    if isinstance(short, VolumesDoNotFit):  # what its own replicas take there is not listed yet
-        return InsufficientStorage(size_bytes=need.size_bytes)
-    return short
+        yield LinkedCloneElsewhere()
+    elif not starts_replicas(space.engines, need.engine):
+        yield _not_started(space, need)
+    if not _host_has_room(space.node.name, sought) and not _disks_would_do(space, need, view):
+        short = shortage(demand, space, view)
+        if isinstance(short, VolumesDoNotFit):  # its own replicas there are not listed yet
+            short = InsufficientStorage(size_bytes=need.size_bytes)
+        yield short
+
+
+def disks_in_the_way(name: NodeName, sought: Sought, view: ClusterView) -> dict[str, str]:
+    """Say of each disk of a node that takes no such replica what is in the way there."""
+    space, reasons = view.spaces[name], disk_reasons(view, name)
+    found = {}
+    for each in space.disks:
+        disk, parts = each.disk, list[str]()
+        if disk.type != sought.need.disk_type:
+            parts.append(f"is of type {disk.type}")
+        missing = {t for tags in sought.need.disk_selectors for t in tags} - disk.tags
+        if missing:
+            parts.append(f"lacks the tags {', '.join(sorted(missing))}")
+        if disk.name in reasons:
+            parts.append(reasons[disk.name].text)
+        if parts:
+            found[str(disk.name)] = "; ".join(parts)
+    return found
+
+
+def _disks_would_do(space: NodeSpace, need: Need, view: ClusterView) -> bool:
+    """Whether a node that Longhorn does not consider has a disk with room all the same."""
+    is_considered = refusal_of(space.node) is None and meets_topology(space.node, need.topology)
+    if is_considered and starts_replicas(space.engines, need.engine):
+        return False
+    return bool(host_of(space, need, view.settings).unused_bytes)
 
 
 def _not_started(space: NodeSpace, need: Need) -> Rejection:
@@ -183,18 +260,18 @@ def _would_do_alone(name: NodeName, sought: Sought) -> bool:
     return name in found.hosts
 
 
-def _taken(space: NodeSpace, sought: Sought, view: ClusterView) -> str:
-    """Say what of the volume keeps a replica off a node that has room."""
-    nodes = {each.node for each in _own(sought) if each.node is not None}
+def _taken(space: NodeSpace, sought: Sought, view: ClusterView) -> str | None:
+    """Say which replica of the volume keeps others off a node, whatever room that has."""
+    own = [r for r in _own(sought) if not (r.failed and sought.replaces_failed)]
+    nodes = {each.node for each in own if each.node is not None}
     zones = {view.spaces[node].node.zone for node in nodes if node in view.spaces}
     volume, settings = sought.volume, view.settings
-    if space.node.name in nodes and not (
-        may_share_node(volume, settings) and may_share_zone(volume, settings)
-    ):
+    may_share = may_share_node(volume, settings) and may_share_zone(volume, settings)
+    if space.node.name in nodes and not may_share:
         return "replica_on_node"
     if space.node.zone in zones and not may_share_zone(volume, settings):
         return "replica_in_zone"
-    return "replica_on_disk"
+    return None
 
 
 def _shortfall(

@@ -9,6 +9,8 @@ from cli.volumes.report import PlaceReport, State, VolumeReport
 from planner.sizes import gib
 
 _ARROW = "-> "
+_NOWHERE = "no node takes it; each of these would help, as tried here:"
+_FEW_REMEDIES = 4
 _FEW_NODES = 4
 """So many nodes that take no replica are shown for one reason, unless all are asked for."""
 
@@ -72,13 +74,26 @@ class _Page:
             return
         yield from self.text("next replica: ", found.waiting.text, colour="yellow")
         yield from self.text("  ", in_words(found.waiting.meaning))
-        yield from self.action(found.waiting.action)
+        if not found.remedies:
+            yield from self.action(found.waiting.action)
         if found.next:
             yield from self.text("  ", f"it would go to {' or '.join(found.next)}", colour="green")
         elif found.nodes:
-            yield from self.text("  ", "no node takes it", colour="red")
+            yield from self.text(
+                "  ", _NOWHERE if found.remedies else "no node takes it", colour="red"
+            )
+            yield from self.remedies()
         if found.in_the_way:
             yield from self.text("  ", found.in_the_way)
+
+    def remedies(self) -> Iterator[str]:
+        """Write what would help, the least costly first."""
+        found = self._found.remedies
+        shown = found if self._form.all_nodes else found[:_FEW_REMEDIES]
+        for each in shown:
+            yield from self.action(each.text)
+        if len(shown) < len(found):
+            yield f"  and {len(found) - len(shown)} more: --all shows them"
 
     def nodes(self) -> Iterator[str]:
         """Write what each node is to it, those of one reason together."""
@@ -97,8 +112,7 @@ class _Page:
                 for detail in each.details:
                     yield from self.text("    ", detail)
                 for disk, why in each.disks.items():
-                    yield from self.text(f"    {disk}  ", why.text)
-            yield from self.action(nodes[0].action)
+                    yield from self.text(f"    {disk}  ", why)
         if any(len(nodes) > _FEW_NODES for nodes in groups.values()) and not self._form.all_nodes:
             yield "  --all shows every node"
 

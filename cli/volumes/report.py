@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from cli.catalogue import PLACES, PODS, REJECTIONS, WAITS
-from cli.explaining.report import ReasonReport
+from cli.remedies.remedy import RemedyReport
 from cli.volumes.scheduled import ScheduledReport
 
 
@@ -89,11 +89,13 @@ class PlaceReport(msgspec.Struct):
     """Whether it would take the replica."""
     code: PlaceCode
     text: str
-    action: str
-    details: Sequence[str]
+    """All that keeps the replica off, in Longhorn's order."""
+    also: Sequence[PlaceCode] = ()
+    """What keeps it off besides *code*."""
+    details: Sequence[str] = ()
     """Figures."""
-    disks: dict[str, ReasonReport]
-    """Those that take no replica whatever it is."""
+    disks: dict[str, str] = {}
+    """What is in the way on each disk."""
 
 
 class PodReport(msgspec.Struct):
@@ -146,6 +148,9 @@ class VolumeReport(msgspec.Struct, kw_only=True):
     """What else may take that room first; empty if nothing is known to."""
     held: Sequence[HolderReport] = ()
     """What holds it, beside pods that use it where it is."""
+    remedies: Sequence[RemedyReport] = ()
+    """What would let the next replica be placed, if no node takes it, from the least to the most
+    costly. Each was tried on the cluster."""
     nodes: Sequence[PlaceReport] = ()
     """Each node of Longhorn, for the next replica."""
     pods: Sequence[PodReport] = ()

@@ -1,6 +1,6 @@
 """Whether a node suits a pod's volumes, and has room for them beside all that competes there."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
@@ -43,6 +43,7 @@ from longhorn import (
     TopologyTerm,
     all_match,
     meets_topology,
+    refusals_of,
     tags_match,
 )
 from packing import (
@@ -268,6 +269,14 @@ def node_rejection(space: NodeSpace) -> Rejection | None:
     if space.refusal is not None:
         return _REFUSED[space.refusal]
     return NodeEvicting() if space.node.evicting else None
+
+
+def node_rejections(space: NodeSpace) -> Iterator[Rejection]:
+    """Yield all that keeps new replicas off a node, the first being its `node_rejection`."""
+    for refusal in refusals_of(space.node):
+        yield _REFUSED[refusal]
+    if space.node.evicting:
+        yield NodeEvicting()
 
 
 def node_mismatch(

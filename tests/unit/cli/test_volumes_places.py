@@ -63,7 +63,7 @@ def candidates(view: ClusterView) -> tuple[set[str], dict[str, str]]:
     """Return the nodes that the search offers, and what is said of each."""
     sought = seek(view.volumes[VolumeName("vol")], view, None, only=None, waits=False)
     assert sought is not None
-    said = {name: place_of(name, sought, view)[0] for name in view.spaces}
+    said = {name: place_of(name, sought, view)[0].code for name in view.spaces}
     assert {each.node for each in sought.next} == {n for n, code in said.items() if code == "next"}
     return {*sought.candidates.hosts}, {str(name): code for name, code in said.items()}
 
@@ -103,4 +103,7 @@ def test_the_node_of_a_bound_replica_is_the_only_one() -> None:
     sought = seek(view.volumes[VolumeName("vol")], view, None, only=NodeName("b"), waits=False)
 
     assert sought is not None
-    assert [place_of(NodeName(name), sought, view)[0] for name in "ab"] == ["other_node", "next"]
+    assert [place_of(NodeName(name), sought, view)[0].code for name in "ab"] == [
+        "other_node",
+        "next",
+    ]

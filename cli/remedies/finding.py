@@ -1,0 +1,60 @@
+"""Finds what would help: tries what can be done on some nodes, and anywhere."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cli.remedies.of_nodes import Wanted, of_disk, of_node
+from cli.remedies.of_volumes import new_disk
+from cli.remedies.remedy import Remedy, RemedyReport, cost, report_of
+from cli.remedies.trials import Question, Trials
+from extender import ViewBuilder
+from longhorn import NodeName
+
+MOST_TRIALS = 300
+MOST_NODES = 8
+"""So many nodes are looked at, the nearest to taking it."""
+
+
+def helpful(
+    question: Question,
+    builder: ViewBuilder,
+    wanted: Wanted,
+    nodes: Iterable[NodeName],
+    others: Sequence[Remedy],
+) -> list[RemedyReport]:
+    """Return what would help, from the least to the most costly.
+
+    Args:
+        question: What is to be so, and is not.
+        builder: Has the cluster; it is as before afterwards.
+        wanted: What is to be placed.
+        nodes: Where that may be, the nearest first.
+        others: What can be done besides, each for itself.
+    """
+    trials = Trials(builder, question, MOST_TRIALS)
+    found: list[tuple[Remedy, ...]] = [(each,) for each in others if trials.works([each])]
+    for name in [*nodes][:MOST_NODES]:
+        found += _on(name, builder, wanted, trials)
+    reports = dict[str, RemedyReport]()
+    for each in sorted(found, key=lambda some: (*cost(some), *(one.change for one in some))):
+        reports.setdefault(_alike(each), report_of(each))
+    return [*reports.values()]
+
+
+def _on(
+    name: NodeName, builder: ViewBuilder, wanted: Wanted, trials: Trials
+) -> Iterator[tuple[Remedy, ...]]:
+    """Yield what helps on one node."""
+    view = builder.view
+    space = view.spaces[name]
+    of_all = [*of_node(space, wanted, builder)]
+    alone = trials.sufficient(of_all)
+    yield from alone
+    for disk in () if alone else space.disks:
+        yield from trials.sufficient([*of_all, *of_disk(disk, name, wanted, view)])
+    if not alone:
+        yield from trials.sufficient([*of_all, new_disk(name, wanted, view)])
+
+
+def _alike(remedies: Iterable[Remedy]) -> str:
+    """Return what is equal of those that differ in how much is changed alone."""
+    return repr([(e.code, e.figures.get("node"), e.figures.get("disk")) for e in remedies])

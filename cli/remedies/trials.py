@@ -1,0 +1,136 @@
+"""Tries remedies on a cluster: what is different once they are done."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import structs
+
+from cli.remedies.remedy import Edit, Remedy, cost
+from extender import ClusterView, ViewBuilder
+from longhorn import (
+    Condition,
+    Node,
+    Replica,
+    Setting,
+    Volume,
+    is_schedulable,
+    node_change_refusal,
+    replica_deletion_refusal,
+    setting_refusal,
+    volume_change_refusal,
+)
+
+Question = Callable[[ClusterView], bool]
+"""Whether all is well."""
+_PRESSURE = "DiskPressure"
+
+
+class Trials:
+    """Tries remedies one after another; the cluster is as before after each.
+
+    Args:
+        builder: Has the cluster.
+        question: What is to be so.
+        most: Most trials; once they are used up, nothing works any more.
+    """
+
+    def __init__(self, builder: ViewBuilder, question: Question, most: int) -> None:
+        self._builder, self._question, self._left = builder, question, most
+
+    def works(self, remedies: Iterable[Remedy]) -> bool:
+        """Whether Longhorn takes all changes, and all is well then."""
+        if not self._left:
+            return False
+        self._left -= 1
+        with changed(self._builder, [e for each in remedies for e in each.edits]) as view:
+            return view is not None and self._question(view)
+
+    def sufficient(self, remedies: Sequence[Remedy]) -> list[tuple[Remedy, ...]]:
+        """Return each of *remedies* that works alone; if none does, the least costly that do all
+        together, if they do."""
+        alone: list[tuple[Remedy, ...]] = [(one,) for one in remedies if self.works([one])]
+        if alone or not remedies or not self.works(remedies):
+            return alone
+        kept = list(remedies)
+        for each in sorted(remedies, key=lambda one: cost([one]), reverse=True):
+            others = [one for one in kept if one is not each]
+            if self.works(others):
+                kept = others
+        return [tuple(kept)]
+
+
+@contextmanager
+def changed(builder: ViewBuilder, edits: Iterable[Edit]) -> Iterator[ClusterView | None]:
+    """Make changes, give the cluster as it is then, and take them back.
+
+    It is None if Longhorn refuses one of them.
+    """
+    done: list[tuple[Any, Any]] = []
+
+    def apply(old: Any, new: Any) -> None:
+        builder.apply(old, new)
+        done.append((old, new))
+
+    try:
+        is_taken = True
+        for edit in edits:
+            old = builder.of(edit.type).get(edit.key)
+            new = edit.change(old)
+            is_taken = is_taken and refusal(builder, old, new) is None
+            if is_taken and new != old:
+                apply(old, new)
+        builder.settle()
+        for old in [*builder.of(Node).values()]:
+            new = _relieved(old, builder.view)
+            if new is not old:
+                apply(old, new)
+        builder.settle()
+        yield builder.view if is_taken else None
+    finally:
+        for old, new in reversed(done):
+            builder.apply(new, old)
+        builder.settle()
+
+
+def refusal(builder: ViewBuilder, old: Any, new: Any) -> str | None:
+    """Say why Longhorn's webhooks refuse a change, None if they take it."""
+    match old, new:
+        case Node(), Node():
+            return node_change_refusal(old, new)
+        case Volume(), Volume():
+            return volume_change_refusal(old, new, builder.of(Volume).values())
+        case _, Setting():
+            return setting_refusal(new)
+        case Replica(), None:
+            replicas = builder.of(Replica)
+            siblings = [each for each in replicas.values() if each.volume == old.volume]
+            return replica_deletion_refusal(old, siblings, builder.of(Volume), replicas.values())
+    return None
+
+
+def _relieved(node: Node, view: ClusterView) -> Node:
+    """Return a node as Longhorn has it once disks that were too full are not.
+
+    Source: longhorn-manager controller/node_controller.go updateDiskStatusSchedulableCondition.
+    """
+    if all(each.schedulable.reason != _PRESSURE for each in node.disks):
+        return node
+    space = view.spaces[node.name]
+    disks = [
+        structs.replace(each.disk, schedulable=Condition(status="True"))
+        if each.disk.schedulable.reason == _PRESSURE
+        and each.disk.ready.is_true
+        and is_schedulable(each)
+        else each.disk
+        for each in space.disks
+    ]
+    if all(new is old.disk for new, old in zip(disks, space.disks, strict=True)):
+        return node
+    by_name = {each.name: each for each in disks}
+    return structs.replace(
+        node,
+        disks=tuple(
+            structs.replace(each, schedulable=by_name[each.name].schedulable) for each in node.disks
+        ),
+    )
