@@ -4,13 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from cli.catalogue import NOTES
 from cli.kube.attachments import Attachment, DriverAttachment, Ticket
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from extender import ClusterView
 from extender.demand import LONGHORN_DRIVERS
 from extender.kubernetes import ClaimKey
-from longhorn import NodeName, Unreadable, Volume, VolumeName, VolumeTold, is_down
+from longhorn import Locality, NodeName, Unreadable, Volume, VolumeName, VolumeTold, is_down
+from planner.naming import first_of
+from planner.records import KubernetesNode
+from planner.selectors import meets
 
 _BY_POD = "csi-attacher"
 _BY_HAND, _RESTORES = "longhorn-api", "volume-restore-controller"
@@ -29,6 +33,7 @@ _WORK = {
 volumeattachment.go AttacherType."""
 _WAITS = "Wait until it is done: pods attach the volume after that."
 _COPIED = "copy-completed-awaiting-healthy"
+_MOST_NAMED = 3
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +53,7 @@ def holders_of(volume: Volume, cluster: ClusterObjects, view: ClusterView) -> It
         for name, each in view.persistent_volumes.items()
         if each.volume_handle == volume.name and each.driver in LONGHORN_DRIVERS
     }
+    yield from cut_off(volume, bound, cluster, view)
     claims = {key for key, each in view.claims.items() if each.persistent_volume in bound}
     users = [
         pod
@@ -75,6 +81,33 @@ def holders_of(volume: Volume, cluster: ClusterObjects, view: ClusterView) -> It
         sorted(set(tickets), key=lambda each: (each.type, each.node)),
         {each.node for each in attachments} if is_known else None,
     )
+
+
+def cut_off(
+    volume: Volume, bound: Iterable[str], cluster: ClusterObjects, view: ClusterView
+) -> Iterator[Holder]:
+    """Say of a strict-local volume that its PersistentVolume leaves out the node of its replica.
+
+    Longhorn attaches it there alone, and what a PersistentVolume is limited to cannot be changed.
+    """
+    known = cluster.of(KubernetesNode).values()
+    replicas = view.replicas.get(volume.name, ())
+    there = sorted({r.node for r in replicas if r.node is not None and not r.deleting})
+    if volume.locality is not Locality.STRICT_LOCAL or volume.shared or not (there and known):
+        return
+    for name in sorted(bound):
+        terms = view.persistent_volumes[name].terms
+        if terms is None:
+            continue
+        allowed = sorted(node.name for node in known if any(meets(node, t) for t in terms))
+        if set(there).isdisjoint(allowed):
+            yield Holder(
+                node="",
+                text=f"it is strict-local with its replica on {first_of(there, _MOST_NAMED)}, and "
+                f"PersistentVolume {name} allows {first_of(allowed, _MOST_NAMED) or 'no node'}: no "
+                "node will do",
+                action=NOTES["strict_local_cut_off"].action,
+            )
 
 
 def holders_for(

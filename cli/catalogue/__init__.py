@@ -26,6 +26,14 @@ class Severity(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to do where something else is said."""
+
+    said: str
+    """A part of the text in the case at hand."""
+    action: str
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is told of one code, beside the text in the case at hand."""
 
@@ -35,9 +43,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     meaning: str = ""
     """Empty if the text in the case at hand says all of it."""
     action: str = ""
+    cases: tuple[Case, ...] = ()
+    """Where another action is right; the first that is so counts."""
     severity: Severity = Severity.ERROR
     check: str = ""
     """What `doctor` looked at."""
+
+    def action_for(self, text: str) -> str:
+        """Return what to do where *text* is said."""
+        return next((each.action for each in self.cases if each.said in text), self.action)
 
 
 Table = Mapping[str, Entry]

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import structs
+
 from app.settings import Settings
 from cli.explaining.answering import Answering
 from cli.explaining.claims import claim_names, claim_reports
-from cli.explaining.exclusions import exclusions
+from cli.explaining.exclusions import exclusion, exclusions
 from cli.explaining.notes import (
     Note,
     answering_notes,
@@ -19,6 +21,7 @@ from cli.explaining.notes import (
     unjudged_notes,
     volume_notes,
 )
+from cli.explaining.remedies import pod_remedies
 from cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
@@ -95,13 +98,8 @@ class Explainer:
         """
         view, asked, utc = self.view, pod.ref, self.utc
         known = self.cluster.of(KubernetesNode)
-        excluded = exclusions(
-            candidates,
-            known,
-            self.cluster.of(Node),
-            pod.wishes or Wishes(),
-            limits_of(asked, view),
-        )
+        wishes, limits = pod.wishes or Wishes(), limits_of(asked, view)
+        excluded = exclusions(candidates, known, self.cluster.of(Node), wishes, limits)
         judged = [name for name in dict.fromkeys(candidates) if name not in excluded]
         claims = claim_reports(asked, view, self._say)
         schedulers = [*filter(None, [self._settings.webhook_scheduler_name])]
@@ -123,26 +121,33 @@ class Explainer:
         best = max(result.accepted, key=lambda name: by_node[name].total, default=None)
         whole = spreads(result, best)
         names = claim_names(claims, asked.namespace)
-        return explanation(
+        short = shortfalls(result, every_disk=shows_every_disk(len(judged), all_nodes=all_nodes))
+        found = explanation(
             self._report(result, scores, judged),
             result,
             view,
             claims=claims,
             notes=[
                 *notes,
-                *volume_notes(claims, names),
+                *(() if _is_cut_off(notes) else volume_notes(claims, names)),
                 *tracking_notes(asked, self.cluster, view, result.accepted),
                 *(() if result.rejected else unjudged_notes(claims)),
                 *self._hold_notes(asked, result),
                 *spread_notes(whole, names),
             ],
             excluded=excluded,
-            shortfalls=shortfalls(
-                result,
-                every_disk=shows_every_disk(len(judged), all_nodes=all_nodes),
-            ),
+            shortfalls=short,
             spreads=whole,
         )
+        if result.accepted:
+            return found
+        cordoned = [name for name, why in excluded.items() if why.code == "node_cordoned"]
+        # The last: the answer stands only until another question is asked.
+        may_use_new = exclusion(KubernetesNode(name=NodeName("new")), wishes, limits) is None
+        remedies = pod_remedies(
+            result, cordoned, short, self.extender, self.builder, utc, may_use_new=may_use_new
+        )
+        return structs.replace(found, remedies=remedies)
 
     def _report(self, result: Answer, scores: Scores, judged: Iterable[NodeName]) -> Report:
         view, extender, asked = self.view, self.extender, result.request
@@ -166,3 +171,7 @@ class Explainer:
 
     def _say(self, error: UnresolvableClaimError) -> str:
         return str(error) if self._origin is None else unresolvable(error, self._origin)
+
+
+def _is_cut_off(notes: Iterable[Note]) -> bool:
+    return any(each.code == "strict_local_cut_off" for each in notes)

@@ -15,11 +15,15 @@ from cli.explaining.report import (
 )
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.report import disk_lines, other_lines, score_text
+from extender.explaining import Hindrance
 from extender.verdicts import REASONS, ClusterChange
 from longhorn import VolumeName
 from planner.sizes import amount, short_amount
 
 _ARROW = "-> "
+_TOLD_AS_WELL = ("pending_replicas", "volumes_do_not_fit")
+_ABOUT_EXTENDER = ("does_not_ask", "opted_out", "of_daemon_set", "other_scheduler")
+_FEW_REMEDIES = 4
 _FIRST_NODES = 3
 """Most nodes of one reason that are shown unless all are asked for."""
 
@@ -41,6 +45,7 @@ def lines(found: Explanation, form: Form) -> Iterator[str]:
     colour = "green" if found.fits else "red"
     yield from page.text(f"pod {found.pod}: ", found.answer, colour=colour)
     yield from page.nearest()
+    yield from page.remedies()
     if found.error:
         yield from page.text("  ", found.error)
         yield from page.action(ERRORS[found.error_code].action)
@@ -50,6 +55,7 @@ def lines(found: Explanation, form: Form) -> Iterator[str]:
     yield from page.accepted()
     yield from page.rejected()
     yield from page.excluded()
+    yield from page.notes(about_extender=True)
     if found.nodes and page.shows_bars:
         yield "# scheduled  + what the pod would take  . logical headroom"
 
@@ -86,6 +92,17 @@ class _Page:
             size_bytes, name, disk = min(short)
             yield from self.text("nearest: ", f"{short_amount(size_bytes)} short on {name}/{disk}")
 
+    def remedies(self) -> Iterator[str]:
+        """Write what would help, the least costly first."""
+        found = self._found.remedies
+        shown = found if self._form.all_nodes else found[:_FEW_REMEDIES]
+        if shown:
+            yield from self.text("  ", "each of these would help, as tried here:")
+        for each in shown:
+            yield from self.action(each.text)
+        if len(shown) < len(found):
+            yield f"  and {len(found) - len(shown)} more: --all shows them"
+
     def claims(self) -> Iterator[str]:
         """Write what the pod asks for, claim by claim."""
         namespace = self._found.pod.partition("/")[0]
@@ -106,11 +123,14 @@ class _Page:
             name = f" ({each.name})" if self._form.wide else ""
             yield f"{each.node} {each.state}{name}" if each.node else f"{each.state}{name}"
 
-    def notes(self) -> Iterator[str]:
-        """Write what stands outside the disks."""
+    def notes(self, *, about_extender: bool = False) -> Iterator[str]:
+        """Write what stands outside the disks; last, whether the extender is asked at all."""
         for each in self._found.notes:
+            if (each.code in _ABOUT_EXTENDER) != about_extender:
+                continue
             yield from self.text("note: ", each.text, colour="yellow")
-            yield from self.action(each.action)
+            if not (self._found.remedies and each.code in [*Hindrance]):
+                yield from self.action(each.action)
 
     def spreads(self) -> Iterator[str]:
         """Write where the replicas or shards would go that need not be on the pod's node."""
@@ -167,23 +187,33 @@ class _Page:
             if not any(inner.values()) and len(names) > _FIRST_NODES:
                 yield from self.text("  ", ", ".join(shown))
             yield from self._more(len(names) - len(shown))
-            yield from self.action(reasons[names[0]].action)
+            if not self._is_tried(reasons[names[0]]):
+                yield from self.action(reasons[names[0]].action)
 
     def _rejected_node(self, name: str, reason: ReasonReport, indent: str) -> Iterator[str]:
         for detail in reason.details:
             yield from self.text("    ", detail)
         yield from self._disks(name, indent)
-        is_about_disks = ClusterChange.DISKS in REASONS[reason.code].ended_by
-        refused = self._found.disks.get(name, {}) if is_about_disks else {}
+        refused = self._found.disks.get(name, {}) if self._is_about_disks(reason) else {}
         by_action: dict[str, list[str]] = {}
-        for short in reason.short_disks:
+        for short in () if self._found.remedies else reason.short_disks:
             by_action.setdefault(short.action, []).append(short.disk)
         for disk, each in refused.items():
-            by_action.setdefault(each.action, []).append(disk)
+            if not self._found.remedies:
+                by_action.setdefault(each.action, []).append(disk)
             if not self.shows_bars:
                 yield from self.text(f"    {disk} ", each.text)
         for action, disks in by_action.items():
             yield from self.text("    ", f"{_ARROW}{', '.join(disks)}: {action}", colour="cyan")
+
+    def _is_tried(self, reason: ReasonReport) -> bool:
+        """Whether what helps against it stands above."""
+        is_tried = self._is_about_disks(reason) or reason.code == "too_few_replicas"
+        return bool(self._found.remedies) and is_tried and reason.code not in _TOLD_AS_WELL
+
+    @staticmethod
+    def _is_about_disks(reason: ReasonReport) -> bool:
+        return reason.code in REASONS and ClusterChange.DISKS in REASONS[reason.code].ended_by
 
     def _disks(self, name: str, indent: str = "") -> Iterator[str]:
         node = self._found.nodes.get(name)
@@ -228,7 +258,7 @@ def _asked(claim: ClaimReport, *, wide: bool) -> str:
     replicas = "1 replica" if claim.wanted_replicas == 1 else f"{claim.wanted_replicas} replicas"
     if claim.shard_bytes:
         replicas = f"{claim.wanted_replicas} shards of {amount(claim.shard_bytes)} each"
-    local = "one on the pod's node" if claim.local else "none must be on the pod's node"
+    local = "one on the pod's node" if claim.local else "none has to be on the pod's node"
     parts = [size, of_class, volume, replicas, f"locality {claim.locality} ({local})"]
     if claim.actual_bytes:
         parts.append(f"holds {amount(claim.actual_bytes)} with its snapshots")

@@ -6,14 +6,15 @@ import msgspec
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
-from cli.catalogue import NOTES
+from cli.catalogue import NOTES, REJECTIONS
 from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
-from cli.holders import holders_for
+from cli.holders import cut_off, holders_for
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
+from cli.volumes.attaching import standings
 from extender import ClusterView, PodRef
 from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, has_volume
 from extender.explaining import Hindrance, Spread
@@ -100,6 +101,26 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
     """Say of a pod that is bound and does not run what holds its volumes, or keeps it from them."""
     for claim, holder in holders_for(pod, cluster, view):
         yield Note("volume_held", f"volume of {claim}: {holder.text}", do=holder.action)
+    if pod.status.node is not None and not (pod.status.running or pod.status.ended):
+        yield from _not_attachable(pod, view)
+    for key in pod.ref.claims if pod.status.node is None else ():
+        claim_ = view.claims.get(key)
+        bound = view.persistent_volumes.get(claim_.persistent_volume or "") if claim_ else None
+        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
+        if volume is not None and bound is not None:
+            for holder in cut_off(volume, [bound.name], cluster, view):
+                yield Note("strict_local_cut_off", f"volume of {key}: {holder.text}")
+
+
+def _not_attachable(pod: Pod, view: ClusterView) -> Iterator[Note]:
+    for key in pod.ref.claims:
+        claim = view.claims.get(key)
+        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
+        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
+        for each in standings(volume, key, [pod], view) if volume is not None else ():
+            if each.code in REJECTIONS:
+                text = f"on its node {each.node} volume of {key} cannot be attached: {each.text}"
+                yield Note("not_attachable", text, do=each.action)
 
 
 def claim_notes(pod: Pod, view: ClusterView) -> Iterator[Note]:

@@ -24,6 +24,7 @@ from cli.explaining.details import (
     short_disks,
 )
 from cli.explaining.notes import Note
+from cli.remedies.remedy import RemedyReport
 from cli.report import Report
 from extender import Answer, Basis, ClusterView, PodRef
 from extender.errors import ClaimProblem
@@ -115,6 +116,9 @@ class Explanation(Report):
     """By node, the disks that take no new replica whatever it is."""
     spreads: Sequence[SpreadReport]
     """Of each volume, if the pod goes to the best node that accepts it."""
+    remedies: Sequence[RemedyReport] = ()
+    """What would get the pod a node if none takes it, from the least to the most costly. Each was
+    tried on the cluster."""
 
     @property
     def is_refused(self) -> bool:
@@ -213,7 +217,9 @@ def _note(note: Note) -> NoteReport:
 
 
 def _exclusion(why: Refusal) -> ReasonReport:
-    return ReasonReport(code=why.code, text=why.text, action=EXCLUSIONS[why.code].action)
+    return ReasonReport(
+        code=why.code, text=why.text, action=EXCLUSIONS[why.code].action_for(why.text)
+    )
 
 
 def _node_reason(
@@ -268,7 +274,7 @@ def _answer(found: Explanation, view: ClusterView) -> str:
     if found.is_refused:
         return f"{_refusal(found)}; {count} would fit{rest}"
     if found.accepted and found.basis == Basis.NOTHING_LOCAL:
-        return f"not judged: no volume must be on the pod's node; {count} will do{rest}"
+        return f"not judged: no volume has to be on the pod's node; {count} will do{rest}"
     return f"{count} fit{_best(found)}{rest}" if found.accepted else f"{count}: {', '.join(parts)}"
 
 

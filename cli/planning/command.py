@@ -259,6 +259,7 @@ def _with_remedies(report: PlanReport) -> PlanReport:
 
 def _with_actions(event: Event) -> Event:
     reasons = (
-        structs.replace(each, remedy=in_words(REASONS[each.code].action)) for each in event.reasons
+        structs.replace(each, remedy=in_words(REASONS[each.code].action_for(each.text)))
+        for each in event.reasons
     )
     return structs.replace(event, reasons=tuple(reasons))

@@ -30,6 +30,8 @@ def helpful(
         nodes: Where that may be, the nearest first.
         others: What can be done besides, each for itself.
     """
+    if question(builder.view):
+        return []
     trials = Trials(builder, question, MOST_TRIALS)
     found: list[tuple[Remedy, ...]] = [(each,) for each in others if trials.works([each])]
     for name in [*nodes][:MOST_NODES]:
@@ -57,4 +59,5 @@ def _on(
 
 def _alike(remedies: Iterable[Remedy]) -> str:
     """Return what is equal of those that differ in how much is changed alone."""
-    return repr([(e.code, e.figures.get("node"), e.figures.get("disk")) for e in remedies])
+    objects = ("node", "disk", "class", "claim", "volume", "replica", "tags")
+    return repr([(each.code, *map(each.figures.get, objects)) for each in remedies])

@@ -30,7 +30,7 @@ from longhorn import (
     starts_replicas,
 )
 from planner.naming import first_of
-from planner.sizes import amount
+from planner.sizes import amount, short_amount
 
 _TRUE = Condition(status="True")
 _MOST_NAMED = 3
@@ -176,7 +176,7 @@ def _more_to_write(
         disk.name,
         lambda each: structs.replace(each, available_bytes=each.available_bytes + short_bytes),
     )
-    size, most = amount(short_bytes), _written_most(disk.id, node, view)
+    size, most = short_amount(short_bytes), _written_most(disk.id, node, view)
     figures = {"node": node, "disk": disk.name, "size": size, "most": most}
     yield Remedy(code="free_disk", figures=figures, edits=[freed], change=short_bytes)
 

@@ -52,6 +52,15 @@ def _of(volume: Volume, code: str, figures: dict[str, str], **fields: object) ->
     return Remedy(code=code, figures={"volume": volume.name, **figures}, edits=[edit])
 
 
+def with_less_data(volume: Volume, view: ClusterView) -> Iterator[Remedy]:
+    """Offer to delete snapshots of a volume: a new replica gets all that they hold."""
+    rooms = (d.physical_headroom_bytes for space in view.spaces.values() for d in space.disks)
+    most = max(rooms, default=-1)
+    if volume.actual_bytes > volume.size_bytes and 0 <= most < volume.actual_bytes:
+        figures = {"now": amount(volume.actual_bytes), "then": amount(most)}
+        yield _of(volume, "delete_snapshots", figures, actual_bytes=most)
+
+
 def new_disk(node: NodeName, wanted: Wanted, view: ClusterView) -> Remedy:
     """Offer one more disk of a node."""
     disk = empty_disk(wanted, view)

@@ -10,7 +10,7 @@ from cli.holders import holders_of
 from cli.kube.pods import Pod
 from cli.remedies.finding import helpful
 from cli.remedies.of_nodes import Wanted
-from cli.remedies.of_volumes import new_node, of_volume
+from cli.remedies.of_volumes import new_node, of_volume, with_less_data
 from cli.remedies.remedy import RemedyReport
 from cli.volumes.attaching import PodStanding, pods_of, standings
 from cli.volumes.finding import Target
@@ -241,6 +241,7 @@ def _remedies(
     placed = count_of(volume, data_in(view, name)).placed
     others = [] if only else [*of_volume(volume, placed, view)]
     zone_matters = not may_share_zone(volume, view.settings)
+    others += with_less_data(volume, view)
     others += [] if only else new_node(wanted, explainer.builder, other_zone=zone_matters)
     return helpful(is_placed, explainer.builder, wanted, open_to_it, others)
 

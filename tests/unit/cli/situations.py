@@ -7,7 +7,7 @@ from app.config import RESOURCE
 from tests.builders import GIB, core_document, document
 
 Ask = Callable[..., tuple[int, str]]
-ADD_A_DISK = "-> Add a disk, free one, ask for less"
+ADD_A_DISK = "-> Add a disk of "
 
 
 def pod(

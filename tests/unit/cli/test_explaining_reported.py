@@ -91,7 +91,7 @@ def test_node_without_longhorn(ask: Ask) -> None:
         shown,
         "1 of 2 nodes will do; 1 without Longhorn",
         "node-2: no Longhorn node of this name",
-        "-> Nothing, if that is intended. Otherwise see why longhorn-manager is not there.",
+        "-> Nothing, if Longhorn is not to be there.",
     )
 
 
@@ -146,7 +146,7 @@ def test_disk_that_was_replaced(ask: Ask) -> None:
         shown,
         "0 of 1 nodes: 1 without a disk that takes replicas",
         f"disk-1 is not ready; DiskFilesystemChanged: {message}",
-        "-> disk-1: Mount the disk again, or remove it from the Longhorn Node.",
+        "-> Remove disk disk-1 from Longhorn Node node-1 and add it again",
         "web: 1 of 1 replicas find no place: no disk of any node takes new replicas",
     )
     assert "tags" not in shown
@@ -166,7 +166,7 @@ def test_what_is_reserved_on_the_default_disk(ask: Ask) -> None:
         shown,
         "10.0 GiB short on disk-1: 0.0 of 70.0 GiB are scheduled",
         "30.0 of the disk's 100.0 GiB are reserved",
-        "-> disk-1: Lower `storageReserved` of the disk",
+        "-> Lower `storageReserved` of disk disk-1 of node node-1 from 30.0 GiB to 20.0 GiB.",
         ADD_A_DISK,
     )
 
@@ -193,7 +193,7 @@ def test_volume_that_holds_more_than_its_size(ask: Ask) -> None:
         "holds 37.6 GiB with its snapshots",
         "12.7 GiB short on disk-1: 50.0 GiB are available, of which 25.0 GiB must stay free "
         "(storage-minimal-available-percentage 25)",
-        "-> disk-1: Delete snapshots of the volume that are not needed",
+        "-> Delete snapshots of volume vol-web, which holds 37.6 GiB with them, until",
     )
     assert "0.0 of 100.0 GiB are scheduled" not in shown
 

@@ -67,7 +67,7 @@ def test_disk_pressure(ask: Ask) -> None:
         f"disk-1 is not schedulable; DiskPressure: {message}",
         "20.0 GiB available, and more than 25.0 GiB are needed",
         "(storage-minimal-available-percentage 25)",
-        "-> disk-1: Delete what is not needed on the disk",
+        "-> Free 5.1 GiB of disk disk-1 of node node-1.",
     )
 
 
@@ -82,7 +82,7 @@ def test_over_provisioning(ask: Ask) -> None:
         "most of it: claim default/db 95.0 GiB",
         "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
         "(storage-over-provisioning-percentage 100)",
-        "raise `storage-over-provisioning-percentage`",
+        "Raise `storage-over-provisioning-percentage` from 100 to 115",
     )
 
 
@@ -415,7 +415,7 @@ def test_selectors_of_a_backing_image(ask: Ask) -> None:
         "backing image ubuntu",
         "disk tags nvme (diskSelector of BackingImage ubuntu)",
         "tags of its disks: disk-1 ssd",
-        "-> Tag the disk, or change the selector.",
+        "-> Give disk disk-1 of node node-1 the tags nvme in Longhorn.",
     )
 
 
@@ -436,7 +436,7 @@ def test_volume_of_locality_disabled_without_room_anywhere(ask: Ask) -> None:
         "15.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled",
         "most of it: replica vol-db-r-1 95.0 GiB",
         "web: 1 of 1 replicas find no place: no disk has room for one",
-        "-> Add a disk, free one, or ask for less.",
+        ADD_A_DISK,
     )
     assert "note: no volume of the pod must" not in shown
 
