@@ -1,6 +1,11 @@
-"""The largest new volume of a StorageClass with which a pod finds a node, by our decision."""
+"""The largest new volume of a StorageClass with which a pod finds a node, by our decision.
+
+And the largest of which all replicas find a disk then: a pod may run with fewer.
+"""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -8,7 +13,9 @@ from msgspec import structs
 from extender import ClusterView, Extender, PodRef, UnresolvableClaimError
 from extender.demand import MOST_CHUNKS
 from extender.errors import ClaimProblem
+from extender.explaining import spreads
 from extender.kubernetes import Claim, ClaimKey, StorageClass
+from longhorn import NodeName
 
 _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""
@@ -24,8 +31,23 @@ class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The largest new volume with which a pod finds a node now; 0 if none does."""
     nodes: int
     """So many nodes take it."""
+    whole_bytes: int
+    """The largest with which it does, and of which all replicas find a disk; 0 if there is none."""
     problem: str
     """Why no volume of it can be made, or the commonest reason of nodes; empty if one can."""
+
+
+class _Asked(NamedTuple):
+    """What becomes of a pod with a new volume of one size."""
+
+    nodes: int = 0
+    """So many take it."""
+    is_whole: bool = False
+    """All replicas find a disk."""
+    is_too_small: bool = False
+    """Longhorn makes no volume of the class that is so small."""
+    why: str = ""
+    """It finds no node."""
 
 
 def largest(class_: StorageClass, view: ClusterView, extender: Extender) -> ClassFigures:
@@ -33,34 +55,72 @@ def largest(class_: StorageClass, view: ClusterView, extender: Extender) -> Clas
 
     Room elsewhere for its other replicas counts as in any answer.
     """
-    nodes, spaces = sorted(view.spaces), view.spaces.values()
+
+    def ask(steps: int) -> _Asked:
+        return _ask(_with_claim(class_, steps * _STEP_BYTES, view), extender)
+
+    spaces = view.spaces.values()
     most = max((each.roomiest[0].logical_bytes for each in spaces if each.roomiest), default=0)
     if class_.parameters.get("dataLayout.type") == "sharded":
         most *= MOST_CHUNKS
-    found = ClassFigures(name=class_.name, largest_bytes=0, nodes=0, problem="")
-    least, limit = 1, max(1, most // _STEP_BYTES)
-    size, why = limit, ""  # mostly the disk with most headroom takes all of it
+    found = ClassFigures(name=class_.name, largest_bytes=0, nodes=0, whole_bytes=0, problem="")
+    try:
+        steps, said = _most(max(1, most // _STEP_BYTES), ask, lambda said: said.nodes > 0)
+        whole = steps if said.is_whole else _most(steps, ask, lambda said: said.is_whole)[0]
+    except UnresolvableClaimError as error:
+        return structs.replace(found, problem=str(error))
+    if not steps:
+        return structs.replace(found, problem=said.why)
+    return structs.replace(
+        found,
+        largest_bytes=steps * _STEP_BYTES,
+        nodes=said.nodes,
+        whole_bytes=whole * _STEP_BYTES,
+    )
+
+
+def _most(
+    limit: int, ask: Callable[[int], _Asked], is_enough: Callable[[_Asked], bool]
+) -> tuple[int, _Asked]:
+    """Return the most steps up to *limit* that are enough, and what is said of them.
+
+    If none are: 0, and what is said of the last that were tried, of too few only if of all.
+    """
+    least, size = 1, limit  # mostly the disk with most headroom takes all of it
+    best, said = 0, _Asked()
     while least <= limit:
-        asked = _with_claim(class_, size * _STEP_BYTES, view)
-        try:
-            answer = extender.filter(_POD, nodes, asked)
-        except UnresolvableClaimError as error:
-            if error.problem is not ClaimProblem.REFUSED:
-                return structs.replace(found, problem=str(error))
-            # It makes no volume that is so small.
-            why, least = why or str(error), size + 1
-            size = (least + limit) // 2
-            continue
-        if answer.accepted:
-            takers, size_bytes = len(answer.accepted), size * _STEP_BYTES
-            found = structs.replace(found, largest_bytes=size_bytes, nodes=takers)
+        now = ask(size)
+        if is_enough(now):
+            best, said, least = size, now, size + 1
+        elif now.is_too_small:
             least = size + 1
+            said = said if said.why else now
         else:
-            reasons = Counter(map(str, answer.rejected.values()))
-            why, limit = max(sorted(reasons), key=reasons.__getitem__, default=""), size - 1
+            said = said if best else now
+            limit = size - 1
         # If nothing is known to fit, mostly nothing does.
-        size = (least + limit) // 2 if found.nodes else least
-    return found if found.nodes else structs.replace(found, problem=why)
+        size = (least + limit) // 2 if best or now.is_too_small else least
+    return best, said
+
+
+def _ask(asked: ClusterView, extender: Extender) -> _Asked:
+    """Decide about a pod with a claim for a new volume, which *asked* has.
+
+    Raises:
+        UnresolvableClaimError: No size of it would do.
+    """
+    try:
+        answer = extender.filter(_POD, sorted(asked.spaces), asked)
+    except UnresolvableClaimError as error:
+        if error.problem is not ClaimProblem.REFUSED:
+            raise
+        return _Asked(is_too_small=True, why=str(error))
+    if not answer.accepted:
+        reasons = Counter(map(str, answer.rejected.values()))
+        return _Asked(why=max(sorted(reasons), key=reasons.__getitem__, default=""))
+    # All replicas are as large: where the pod's own is does not change how many find a disk.
+    is_whole = not any(each.missing for each in spreads(answer, NodeName(answer.accepted[0])))
+    return _Asked(nodes=len(answer.accepted), is_whole=is_whole)
 
 
 def _with_claim(class_: StorageClass, size_bytes: int, view: ClusterView) -> ClusterView:

@@ -55,6 +55,7 @@ def show_overview(
 
     The largest new volume of a StorageClass is the one with which a pod still finds a node, by the
     rules of the extender: with what is held for other pods, and what Longhorn is about to place.
+    Of one larger than what fits with all replicas, not each finds a disk.
 
     Exit status: 0 shown, 2 the input cannot be used, or there is no Longhorn Node.
     """

@@ -20,8 +20,8 @@ def lines(found: Overview, *, width: int, wide: bool = False) -> Iterator[str]:
     yield from _problems(found.nodes, width)
     if found.classes:
         yield ""
-        rows = [("StorageClass", "largest new volume", "on nodes"), *map(_class, found.classes)]
-        yield from table(rows, figures={1, 2})
+        names = ("StorageClass", "largest new volume", "on nodes", "with all replicas")
+        yield from table([names, *map(_class, found.classes)], figures={1, 2, 3})
         for each in found.classes:
             if each.problem:
                 yield from paragraph(f"{each.name}: ", each.problem, width, colour="yellow")
@@ -59,8 +59,9 @@ def _more(node: NodeFigures, disk: DiskFigures) -> Iterator[str]:
 
 def _class(each: ClassFigures) -> tuple[str, ...]:
     if not each.largest_bytes:
-        return each.name, "none fits", "0"
-    return each.name, amount(each.largest_bytes), str(each.nodes)
+        return each.name, "none fits", "0", ""
+    whole = amount(each.whole_bytes) if each.whole_bytes else "none"
+    return each.name, amount(each.largest_bytes), str(each.nodes), whole
 
 
 def _problems(nodes: Sequence[NodeFigures], width: int) -> Iterator[str]:

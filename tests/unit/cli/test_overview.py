@@ -21,14 +21,17 @@ from tests.builders import (
     claim,
     core_document,
     disk,
+    document,
     hold,
     node,
+    node_document,
     setting,
     storage_class,
     view_of,
     volume,
 )
 from tests.unit.cli.plans import ROOT, Run, write
+from tests.unit.cli.situations import storage_class as class_document
 
 RICH = ROOT / "examples" / "rich"
 PHYSICAL = setting("storage-minimal-available-percentage", "0")
@@ -99,6 +102,81 @@ def test_the_largest_volume_that_fits(
     found = only_class(*records, PHYSICAL, storage_class())
 
     assert (found.largest_bytes, found.nodes) == (largest_bytes, nodes)
+
+
+def sized(*sizes_gib: int, zone: str = "", tags: tuple[str, ...] = ()) -> list[AnyRecord]:
+    """Return a node with one empty disk for each size."""
+    return [
+        node(
+            f"node-{zone}{at}", disk(f"d{zone}{at}", maximum_bytes=gib * GIB, tags=tags), zone=zone
+        )
+        for at, gib in enumerate(sizes_gib)
+    ]
+
+
+ZONES_APART = setting("replica-zone-soft-anti-affinity", "false")
+SHARE_NODES = setting("replica-soft-anti-affinity", "true")
+
+
+@pytest.mark.parametrize(
+    ("records", "parameters", "largest_gib", "whole_gib"),
+    [
+        pytest.param(sized(100, 10, 10), {}, 100, 10, id="the-third-disk-decides"),
+        pytest.param(sized(100, 60, 40, 20), {}, 100, 40, id="the-rest-does-not"),
+        pytest.param(sized(100, 60, 40), {"dataLocality": "disabled"}, 100, 40, id="anywhere"),
+        pytest.param(sized(100, 60), {}, 100, 0, id="too-few-nodes"),
+        pytest.param(sized(100, 60), {"numberOfReplicas": "1"}, 100, 100, id="one-replica"),
+        pytest.param(
+            [*sized(100, 90, zone="a"), *sized(50, zone="b"), *sized(20, zone="c"), ZONES_APART],
+            {},
+            100,
+            20,
+            id="one-in-each-zone",
+        ),
+        pytest.param(
+            [*sized(100, 90), *sized(40, 30, 20, zone="t", tags=("fast",))],
+            {"diskSelector": "fast"},
+            40,
+            20,
+            id="disks-with-the-tag",
+        ),
+        pytest.param([*sized(90), SHARE_NODES], {}, 90, 30, id="all-on-one-disk"),
+    ],
+)
+def test_the_largest_volume_with_all_replicas(
+    records: list[AnyRecord], parameters: dict[str, str], largest_gib: int, whole_gib: int
+) -> None:
+    of = {"numberOfReplicas": "3", "dataLocality": "best-effort", **parameters}
+
+    found = only_class(*records, PHYSICAL, storage_class(**of))
+
+    assert (found.largest_bytes, found.whole_bytes) == (largest_gib * GIB, whole_gib * GIB)
+
+
+def test_a_volume_too_small_for_its_class_is_none_with_all_replicas() -> None:
+    of = {"numberOfReplicas": "2", "fsType": "xfs"}
+
+    found = only_class(
+        node("node-1"), node("node-2", disk("d", maximum_bytes=GIB // 4)), PHYSICAL,
+        storage_class(**of),
+    )  # fmt: skip
+
+    assert (found.largest_bytes, found.whole_bytes) == (100 * GIB, 0)
+
+
+@pytest.mark.parametrize(("replicas", "shown"), [("1", "100.0 GiB"), ("2", "none")])
+def test_what_fits_with_all_replicas_is_a_column(
+    called: Run, tmp_path: Path, replicas: str, shown: str
+) -> None:
+    class_ = class_document(numberOfReplicas=replicas)
+    physical = document("Setting", "storage-minimal-available-percentage", value="0")
+    file = write(tmp_path / "cluster.json", node_document("node-1"), physical, class_)
+
+    _, out, _ = called("overview", "--cluster-file", file)
+
+    [names, row] = [each for each in out.splitlines() if each.startswith(("StorageC", "fast"))]
+    assert names.endswith("  with all replicas")
+    assert row.endswith(f"  {shown}")
 
 
 def test_a_class_of_which_nothing_fits_says_why() -> None:
