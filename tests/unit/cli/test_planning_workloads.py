@@ -75,6 +75,29 @@ def test_all_documents_of_a_file_are_read(path: Path) -> None:
     assert found.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("hooks", "is_placed"),
+    [
+        ("test", False),
+        ("test-success", False),
+        ("test-success, test-failure", False),
+        ("pre-install", True),
+        ("post-install,test", True),
+        (5, True),
+    ],
+)
+def test_what_only_helm_test_makes_is_left_out_and_told(
+    path: Path, hooks: object, *, is_placed: bool
+) -> None:
+    hook = workload("Job", "hook") | {"apiVersion": "batch/v1"}
+    hook["metadata"]["annotations"] = {"helm.sh/hook": hooks}
+
+    found = wanted(path, hook, workload())
+
+    told = () if is_placed else ("left out, as only `helm test` makes it: Job default/hook",)
+    assert (len(found.workloads), found.notes) == (1 + is_placed, told)
+
+
 def test_lists_are_taken_apart(tmp_path: Path) -> None:
     path = tmp_path / "db.json"
     items = [workload(), workload("ReplicaSet", "other")]
