@@ -18,6 +18,12 @@ class Named(StrEnum):
     PERSISTENT_VOLUME = "PersistentVolume"
     VOLUME = "Longhorn volume"
     NODE = "node"
+    STATEFUL_SET = "StatefulSet"
+    DEPLOYMENT = "Deployment"
+    REPLICA_SET = "ReplicaSet"
+    DAEMON_SET = "DaemonSet"
+    JOB = "Job"
+    CRON_JOB = "CronJob"
 
 
 _WORDS: Mapping[Named, str] = {
@@ -26,16 +32,24 @@ _WORDS: Mapping[Named, str] = {
     Named.PERSISTENT_VOLUME: "pv persistentvolume persistentvolumes",
     Named.VOLUME: "volume volumes volume.longhorn.io volumes.longhorn.io lhv",
     Named.NODE: "no node nodes node.longhorn.io nodes.longhorn.io lhn",
+    Named.STATEFUL_SET: "sts statefulset statefulsets statefulset.apps statefulsets.apps",
+    Named.DEPLOYMENT: "deploy deployment deployments deployment.apps deployments.apps",
+    Named.REPLICA_SET: "rs replicaset replicasets replicaset.apps replicasets.apps",
+    Named.DAEMON_SET: "ds daemonset daemonsets daemonset.apps daemonsets.apps",
+    Named.JOB: "job jobs job.batch jobs.batch",
+    Named.CRON_JOB: "cj cronjob cronjobs cronjob.batch cronjobs.batch",
 }
-"""What kubectl takes for each: short names, singular and plural, of Longhorn's kinds also with the
-group. A bare `node` is Kubernetes' and Longhorn's at once: both have the same names."""
-_KINDS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+"""What kubectl takes for each: short names, singular and plural, and with the group. A bare
+`node` is Kubernetes' and Longhorn's at once: both have the same names."""
+KINDS: Mapping[str, Named] = {
+    word: kind for kind, words in _WORDS.items() for word in words.split()
+}
 
 
 def split_kind(given: str) -> tuple[Named | None, str]:
     """Return the kind that a name begins with, None if with none, and the rest of the name."""
     word, slash, name = given.partition("/")
-    kind = _KINDS.get(word.lower()) if slash else None
+    kind = KINDS.get(word.lower()) if slash else None
     return (kind, name) if kind else (None, given)
 
 

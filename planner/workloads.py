@@ -13,16 +13,29 @@ from msgspec import structs
 
 from extender import PodRef
 from extender.kubernetes import Claim, ClaimKey
-from planner.records import Pod, Wishes
+from planner.records import Pod, Toleration, Wishes
 
-POD, STATEFUL_SET, DEPLOYMENT, REPLICA_SET, DAEMON_SET, JOB = (
+POD, STATEFUL_SET, DEPLOYMENT, REPLICA_SET, DAEMON_SET, JOB, CRON_JOB = (
     "Pod",
     "StatefulSet",
     "Deployment",
     "ReplicaSet",
     "DaemonSet",
     "Job",
+    "CronJob",
 )
+_DAEMONS_TOLERATE = tuple(
+    Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
+    for key, effect in (
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    )
+)
+"""Source: kubernetes pkg/controller/daemon/util AddOrUpdateDaemonPodTolerations."""
 
 
 class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +116,16 @@ def pods_of(
     """
     wanted = workload.replicas if replicas is None else replicas
     return [_pod(workload, name, index) for index, name in _names(workload, wanted, pods or {})]
+
+
+def daemon_of(workload: Workload) -> PlannedPod:
+    """Return a pod of a DaemonSet, as it is to be on each node."""
+    made = _pod(workload, f"{workload.name}-0", 0)
+    wishes = made.pod.wishes
+    wishes = structs.replace(
+        wishes, of_daemon_set=True, tolerations=(*wishes.tolerations, *_DAEMONS_TOLERATE)
+    )
+    return structs.replace(made, pod=structs.replace(made.pod, wishes=wishes))
 
 
 def claim_of(new: NewClaim, name: str) -> Claim:

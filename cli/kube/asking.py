@@ -9,7 +9,7 @@ from app.kube import objects
 from app.kube.feed import Source
 from app.kube.resource import Resource
 from app.kube.starting import PodSpec, asks
-from cli.kube.planned_pods import Owner, owner_of
+from cli.kube.placement import Owner, owner_of
 from planner.naming import first_of
 
 SCHEDULER = "longhorn-scheduler"

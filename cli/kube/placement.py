@@ -14,6 +14,7 @@ from extender.kubernetes import NodeTerm, PersistentVolume, Requirement, Storage
 from longhorn import NodeName
 from planner import records
 from planner.records import Wishes
+from planner.workloads import DAEMON_SET
 
 
 class Toleration(objects.KubeStruct, frozen=True):
@@ -71,6 +72,7 @@ class Container(objects.KubeStruct, frozen=True):
 
 class Owner(objects.KubeStruct, frozen=True):
     kind: objects.Text = None
+    name: objects.Text = None
     controller: bool | None = None
 
 
@@ -192,6 +194,7 @@ def wishes_of(pod: WholePod) -> Wishes:
     spec, metadata = pod.spec or WholePodSpec(), pod.metadata
     affinity = spec.affinity or Affinity()
     required = affinity.node_affinity.required if affinity.node_affinity else None
+    owner = owner_of(metadata.owner_references)
     return Wishes(
         scheduler=spec.scheduler_name or "",
         resources=frozenset(_resources([*(spec.containers or ()), *(spec.init_containers or ())])),
@@ -201,13 +204,19 @@ def wishes_of(pod: WholePod) -> Wishes:
         tolerations=tuple(map(_toleration, spec.tolerations or ())),
         has_pod_rules=_has_pod_rules(spec, affinity),
         gates=tuple(each.name or "" for each in spec.scheduling_gates or ()),
-        of_daemon_set=any(
-            owner.kind == "DaemonSet" and owner.controller
-            for owner in metadata.owner_references or ()
-        ),
+        owner=owner,
+        of_daemon_set=owner is not None and owner[0] == DAEMON_SET,
         phase=(pod.status.phase if pod.status else None) or "",
         deleting=bool(metadata.deletion_timestamp),
     )
+
+
+def owner_of(owners: Iterable[Owner] | None) -> tuple[str, str] | None:
+    """Return kind and name of the controller among *owners*, None if there is none."""
+    for each in owners or ():
+        if each.controller:
+            return each.kind or "", each.name or ""
+    return None
 
 
 def _toleration(given: Toleration) -> records.Toleration:

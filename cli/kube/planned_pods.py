@@ -88,13 +88,8 @@ class PodVolume(objects.PodVolume, frozen=True, rename="camel"):
     vsphere_volume: AnyVolume | None = None
 
 
-class Owner(placement.Owner, frozen=True, rename="camel"):
-    name: objects.Text = None
-
-
 class PlannedMetadata(placement.WholeMetadata, frozen=True, rename="camel"):
     annotations: dict[str, objects.Text] | None = None
-    owner_references: list[Owner] | None = None
 
 
 class PlannedPodSpec(placement.WholePodSpec, frozen=True, rename="camel"):
@@ -143,7 +138,6 @@ def planned_wishes(pod: PlannedPod) -> Wishes:
         unplanned=unplanned(spec),
         priority=_priority(spec),
         has_local_data=any(each.empty_dir is not None for each in volumes),
-        owner=owner_of(metadata.owner_references),
         is_static=_MIRROR in (metadata.annotations or {}),
     )
 
@@ -213,14 +207,6 @@ def amounts(given: Mapping[str, str | int | float | None] | None) -> dict[str, i
         ValueError: An amount is no quantity, or negative; the text names the resource.
     """
     return {name: _amount(name, quantity) for name, quantity in (given or {}).items()}
-
-
-def owner_of(owners: Iterable[Owner] | None) -> tuple[str, str] | None:
-    """Return kind and name of the controller among *owners*, None if there is none."""
-    for each in owners or ():
-        if each.controller:
-            return each.kind or "", each.name or ""
-    return None
 
 
 def _amount(name: str, quantity: str | float | None) -> int:

@@ -1,6 +1,6 @@
 """The kinds of objects that commands read, beside those of the service or with more fields."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -14,6 +14,7 @@ from cli.kube.planned_pods import PlannedPod
 from cli.kube.pods import Pod
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import (
+    CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -147,6 +148,8 @@ WORKLOADS = (
     _workload(DAEMON_SET, workloads.WorkloadObject, workloads.daemon_set_record),
     _workload(JOB, workloads.Job, workloads.job_record, group="batch"),
 )
+CRON_JOBS = _workload(CRON_JOB, workloads.CronJob, workloads.cron_job_record, group="batch")
+"""Plans do not place their pods: when these run is not known."""
 BARE_PODS = structs.replace(
     PODS, structure=PlannedPod, record=Workload, record_of=workloads.bare_pod_record
 )
@@ -170,3 +173,7 @@ PLACED = _by_kind(
     *WORKLOADS,
 )
 """What a plan can add to a cluster."""
+MAKERS: Mapping[str, Resource] = {each.kind: each for each in (*WORKLOADS, CRON_JOBS)}
+"""By kind, what makes pods."""
+WRITTEN: Kinds = {**PLACED, **_by_kind(CRON_JOBS)}
+"""What manifests have that people ask about before it is created."""

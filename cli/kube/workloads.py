@@ -11,18 +11,18 @@ from msgspec import structs
 
 from app.kube import objects
 from app.quantity import parse_bytes
+from cli.kube.placement import Owner, owner_of
 from cli.kube.planned_pods import (
-    Owner,
     PlannedMetadata,
     PlannedPod,
     PlannedPodSpec,
     PodVolume,
-    owner_of,
     planned_wishes,
 )
 from longhorn import NodeName
 from planner.records import Wishes
 from planner.workloads import (
+    CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -97,9 +97,29 @@ class JobSpec(objects.KubeStruct, frozen=True):
     template: PodTemplate | None = None
 
 
+class JobStatus(objects.KubeStruct, frozen=True):
+    succeeded: objects.Integer | None = None
+    conditions: list[objects.Condition] | None = None
+
+
 class Job(objects.KubeStruct, frozen=True):
     metadata: WorkloadMetadata
     spec: JobSpec | None = None
+    status: JobStatus | None = None
+
+
+class JobTemplate(objects.KubeStruct, frozen=True):
+    spec: JobSpec | None = None
+
+
+class CronJobSpec(objects.KubeStruct, frozen=True, rename="camel"):
+    job_template: JobTemplate | None = None
+    suspend: bool | None = None
+
+
+class CronJob(objects.KubeStruct, frozen=True):
+    metadata: WorkloadMetadata
+    spec: CronJobSpec | None = None
 
 
 def stateful_set_record(given: StatefulSet) -> Workload:
@@ -157,19 +177,41 @@ def daemon_set_record(given: WorkloadObject) -> Workload:
 
 
 def job_record(given: Job) -> Workload:
-    """Translate a Job: of its pods those that run at one time, none while it is suspended."""
-    spec = given.spec or JobSpec()
+    """Translate a Job: of its pods those that run at one time, none while it is suspended.
+
+    Source: kubernetes pkg/controller/job/job_controller.go manageJob. Without completions, the Job
+    makes no more pods once one has succeeded.
+    """
+    spec, status = given.spec or JobSpec(), given.status or JobStatus()
     workload = _workload(JOB, given.metadata, spec.template)
-    replicas = _pods("spec.parallelism", spec.parallelism)
+    replicas, succeeded = _pods("spec.parallelism", spec.parallelism), status.succeeded or 0
     if spec.completions is not None:
-        replicas = min(replicas, _number("spec.completions", spec.completions, 0))
+        completions = _number("spec.completions", spec.completions, 0)
+        replicas = min(replicas, max(0, completions - succeeded))
+    elif succeeded:
+        replicas = 0
     wishes, name = workload.wishes, workload.name
     labels = {**wishes.labels, "job-name": name, "batch.kubernetes.io/job-name": name}
     return structs.replace(
         workload,
-        replicas=0 if spec.suspend else replicas,
+        replicas=0 if spec.suspend or _has_ended(status) else replicas,
         wishes=structs.replace(wishes, labels=labels),
     )
+
+
+def _has_ended(status: JobStatus) -> bool:
+    return any(
+        each.type in ("Complete", "Failed") and each.status == "True"
+        for each in status.conditions or ()
+    )
+
+
+def cron_job_record(given: CronJob) -> Workload:
+    """Translate a CronJob: the pods of the Job that it makes next, none while it is suspended."""
+    spec = given.spec or CronJobSpec()
+    template = spec.job_template or JobTemplate()
+    job = job_record(Job(metadata=given.metadata, spec=template.spec))
+    return structs.replace(job, kind=CRON_JOB, replicas=0 if spec.suspend else job.replicas)
 
 
 def bare_pod_record(pod: PlannedPod) -> Workload:

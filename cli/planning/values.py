@@ -5,24 +5,21 @@ from collections.abc import Mapping, Sequence
 
 from app.quantity import parse_bytes
 from cli.kube.workloads import MOST_PODS
-from cli.names import Named, node_name, without_kind
+from cli.names import KINDS, Named, node_name, without_kind
 from planner.plan import Step
 from planner.steps.disks import AddDisk
 from planner.steps.scaling import Scale, WorkloadName
 from planner.steps.settings import ChangeSetting
 from planner.steps.volumes import Resize
-from planner.workloads import DEPLOYMENT, STATEFUL_SET
 
 Names = str | list[str]
 _MOST_CHARACTERS = 253
 _NODE_NAME = re.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _SMALLEST_BYTES, _LARGEST_BYTES = 2**20, 2**60
 """One MiB and one EiB: no disk and no volume is smaller or larger."""
-_KINDS = {
-    **dict.fromkeys(("statefulset", "statefulsets", "sts"), STATEFUL_SET),
-    **dict.fromkeys(("deployment", "deployments", "deploy"), DEPLOYMENT),
+_SCALED = {
+    word: kind for word, kind in KINDS.items() if kind in (Named.STATEFUL_SET, Named.DEPLOYMENT)
 }
-"""As kubectl calls them."""
 
 
 def add_disk(
@@ -59,7 +56,7 @@ def scale(word: str, replicas: int, namespace: str) -> Scale:
     if not 0 <= replicas <= MOST_PODS:
         raise ValueError(f"{replicas} is not from 0 to {MOST_PODS} pods")
     parts = word.split("/")
-    kinds = [each for each in parts[:-1] if each.lower() in _KINDS]
+    kinds = [each for each in parts[:-1] if each.lower() in _SCALED]
     rest = [each for each in parts[:-1] if each not in kinds]
     if not all(parts) or len(kinds) > 1 or len(rest) > 1:
         raise ValueError(
@@ -68,7 +65,7 @@ def scale(word: str, replicas: int, namespace: str) -> Scale:
         )
     return Scale(
         workload=WorkloadName(
-            kind=_KINDS[kinds[0].lower()] if kinds else None,
+            kind=_SCALED[kinds[0].lower()].value if kinds else None,
             namespace=_name(rest[0]) if rest else namespace,
             name=_name(parts[-1]),
         ),

@@ -6,8 +6,9 @@ import msgspec
 
 from app.kube.objects import Condition, Integer, KubeStruct, Metadata, Text
 from cli.kube.draining.records import Copy, Guard, Guest, Host, Manager, Use
+from cli.kube.placement import Owner, owner_of
 from cli.kube.planned import BudgetSpec
-from cli.kube.planned_pods import EmptyDir, Owner, owner_of
+from cli.kube.planned_pods import EmptyDir
 from cli.kube.planned_rules import selector_of
 from longhorn import NodeName, VolumeName
 

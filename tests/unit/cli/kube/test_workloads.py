@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cli.kube.decoding import read_object
-from cli.kube.resources import PLACED, PLANNED
+from cli.kube.resources import PLANNED, WRITTEN
 from longhorn import Unreadable
 from planner.records import Wishes
 from planner.workloads import NewClaim, Workload
@@ -47,13 +47,13 @@ def job_document(**spec: Any) -> dict[str, Any]:
 
 
 def read_workload(document: dict[str, Any]) -> Workload:
-    found = read_object(document, PLACED)
+    found = read_object(document, WRITTEN)
     assert isinstance(found, Workload), found
     return found
 
 
 def refusal(document: dict[str, Any]) -> str:
-    found = read_object(document, PLACED)
+    found = read_object(document, WRITTEN)
     assert isinstance(found, Unreadable), found
     assert found.name == "default/db"
     return found.why
@@ -85,7 +85,7 @@ def test_stateful_set() -> None:
         first=1,
         ordered=True,
     )
-    assert read_object(written, PLANNED) == read_object(written, PLACED)
+    assert read_object(written, PLANNED) == read_object(written, WRITTEN)
 
 
 def test_a_parallel_stateful_set_has_no_order() -> None:
@@ -156,6 +156,35 @@ def test_the_pods_of_a_job_that_run_at_one_time(spec: dict[str, Any], replicas: 
     assert found.wishes.labels["job-name"] == "db"
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "replicas"),
+    [
+        ({"parallelism": 3, "completions": 5}, {"succeeded": 1}, 3),
+        ({"parallelism": 3, "completions": 5}, {"succeeded": 4}, 1),
+        ({"parallelism": 3, "completions": 5}, {"succeeded": 6}, 0),
+        ({"parallelism": 3}, {"succeeded": 0}, 3),
+        ({"parallelism": 3}, {"succeeded": 1}, 0),
+        ({"parallelism": 3}, {"conditions": [{"type": "Failed", "status": "True"}]}, 0),
+        ({"parallelism": 3}, {"conditions": [{"type": "Complete", "status": "True"}]}, 0),
+        ({"parallelism": 3}, {"conditions": [{"type": "Suspended", "status": "True"}]}, 3),
+    ],
+)
+def test_the_pods_that_a_job_has_yet_to_make(
+    spec: dict[str, Any], status: dict[str, Any], replicas: int
+) -> None:
+    assert read_workload(job_document(**spec) | {"status": status}).replicas == replicas
+
+
+@pytest.mark.parametrize(("is_suspended", "replicas"), [(None, 2), (False, 2), (True, 0)])
+def test_a_cron_job_makes_the_pods_of_a_job(is_suspended: object, replicas: int) -> None:
+    job = {"spec": {"template": TEMPLATE, "parallelism": 2}}
+    spec = {"jobTemplate": job, "suspend": is_suspended}
+
+    found = read_workload(core_document("CronJob", "db", spec=spec) | BATCH)
+
+    assert (found.key, found.replicas, found.volumes) == ("CronJob default/db", replicas, ("all",))
+
+
 def test_ephemeral_volumes_are_claims_to_be_made() -> None:
     volumes = [
         {"name": "a", "persistentVolumeClaim": {"claimName": "all"}},
@@ -201,7 +230,7 @@ def test_a_template_may_name_its_node() -> None:
 )
 def test_new_claim(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     found = read_object(
-        core_document("PersistentVolumeClaim", "data", spec={**CLAIM_SPEC, **spec}), PLACED
+        core_document("PersistentVolumeClaim", "data", spec={**CLAIM_SPEC, **spec}), WRITTEN
     )
 
     assert found == NewClaim(namespace="default", name="data", requested_bytes=10 * GIB, **expected)
