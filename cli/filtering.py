@@ -1,23 +1,27 @@
-"""The command `filter`: of a pod, of all pods that wait, or of a claim or volume."""
+"""The command `filter`: of a pod, of workloads, of all pods that wait, of a claim or volume."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
 from app.errors import InputError
+from app.kube.resource import Kinds, Resource
 from app.settings import Settings
+from cli.asked import Asked, asked_in_file, workload_of_cluster
 from cli.explaining.answering import Answering, read_answering
 from cli.explaining.explainer import Explainer
 from cli.explaining.lines import Form, lines
 from cli.explaining.pending import pending_lines, pending_pods
 from cli.explaining.report import Explanation
 from cli.explaining.stuck_claims import with_what_is_stuck
+from cli.explaining.workloads import WorkloadsReport, workloads_lines, workloads_report
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
-from cli.kube.resources import ASKED, PODS
+from cli.kube.resources import ASKED, MAKERS, PODS
 from cli.missing import ASKED_FROM
 from cli.names import node_name, split_kind
 from cli.options import (
@@ -61,8 +65,9 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
         typer.Argument(
             metavar="[POD]",
             show_default=False,
-            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file with one (- "
-            "is stdin). Without it: all pods that wait for a node. Or a claim or volume: "
+            help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file (- is "
+            "stdin). Without it: all pods that wait for a node. Or the pods of a workload: "
+            "sts/NAME, deploy/NAME and so on, or a file with some. Or a claim or volume: "
             "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME.",
         ),
     ] = None
@@ -92,23 +97,30 @@ def filter_pod(given: _Options) -> None:
     Without a pod: all pods that wait for a node, each in a line. CPU, memory, ports and rules about
     other pods are not judged: `plan place` counts them.
 
+    Of a workload: the pods of it that have no node, those included that are not made yet. A file
+    may have several, such as the output of `helm template`; what only `helm test` makes is left
+    out. Each pod is judged alone.
+
     Of a claim or a volume: whether its replicas are placed and it is attached,
     and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
     be used.
 
-    Exit status: 0 the pod fits on some node (or every pod that waits), 1 it fits on none,
+    Exit status: 0 the pod fits on some node (or every pod that has none), 1 it fits on none,
     kube-scheduler refuses it, or nobody is there to answer about it or to schedule it, 2 the input
     cannot be used, 3 a pod, or a claim of it, cannot be judged.
     """
     settings = load_settings()
     name = _only_one(given.wanted, given.pod)
     check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
-    cluster, namespace, utc = _read(given, settings)
-    candidates = cluster.candidates() if given.nodes is None else _node_names(given.nodes, cluster)
     kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
-    pod = None
-    if name is not None and kind not in VOLUMES:
-        pod = find_pod(name, namespace, cluster)  # the cluster gets its claims
+    maker = MAKERS.get(kind or "")
+    cluster, namespace, utc = _read(given, settings, {} if maker is None else _kind_of(maker))
+    candidates = cluster.candidates() if given.nodes is None else _node_names(given.nodes, cluster)
+    asked: Pod | Asked | None = None
+    if kind is not None and maker is not None:
+        asked = workload_of_cluster(kind, plain, namespace, cluster)
+    elif name is not None and kind not in VOLUMES:  # the cluster gets the claims of a file
+        asked = find_pod(name, namespace, cluster) or asked_in_file(Path(name), namespace, cluster)
     origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
     answering = Answering()
     if given.cluster_file is None and kind not in VOLUMES:
@@ -117,22 +129,37 @@ def filter_pod(given: _Options) -> None:
     if kind in VOLUMES:
         volume = explain_volume(kind, plain, namespace, explainer, candidates)
         status = _show_volume(with_what_is_stuck(volume, explainer), given)
-    elif pod is None:
+    elif asked is None:
         status = _show_pending(explainer, candidates, given)
+    elif isinstance(asked, Asked):
+        found = workloads_report(asked, explainer, candidates, all_nodes=given.all_nodes)
+        status = _show_workloads(found, given)
     else:
-        status = _show_pod(explainer.explain(pod, candidates, all_nodes=given.all_nodes), given)
+        status = _show_pod(explainer.explain(asked, candidates, all_nodes=given.all_nodes), given)
     raise typer.Exit(status)
 
 
-def _read(given: _Options, settings: Settings) -> tuple[ClusterObjects, str, Moment | None]:
+def _kind_of(resource: Resource) -> Kinds:
+    return {(resource.group, resource.kind): resource}
+
+
+def _read(
+    given: _Options, settings: Settings, more: Kinds
+) -> tuple[ClusterObjects, str, Moment | None]:
     """Read the cluster; return it, the namespace of what is given without one, and the time."""
+    kinds = {**ASKED, **more}
     if given.cluster_file is None:
         from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
 
-        cluster, problems, in_use = snapshot.read_cluster(settings, given.kubeconfig, given.context)
+        without = dict(snapshot.EXPLAINING.without)
+        if more:  # of a workload is asked which of its pods are there
+            del without[PODS.name]
+        cluster, problems, in_use = snapshot.read_cluster(
+            settings, given.kubeconfig, given.context, snapshot.Scope(kinds, without)
+        )
         utc = datetime.now(UTC)
     else:
-        cluster, problems = read_files(given.cluster_file, given.also, ASKED_FROM, ASKED)
+        cluster, problems = read_files(given.cluster_file, given.also, ASKED_FROM, kinds)
         in_use, utc = DEFAULT_NAMESPACE, None  # of when it is, nobody knows
     warn(problems, quiet=given.quiet)
     return cluster, given.namespace or in_use, utc
@@ -151,6 +178,14 @@ def _show_pod(found: Explanation, given: _Options) -> int:
         tell("error: ", found.error)
         return _NOT_JUDGED
     return _FITS if found.fits else _DOES_NOT_FIT
+
+
+def _show_workloads(found: WorkloadsReport, given: _Options) -> int:
+    """Print what becomes of the pods of workloads; return the exit status."""
+    print_answer(found, given.output, workloads_lines(found, _form(given)))
+    if any(each.explanation.error for each in found.pods):
+        return _NOT_JUDGED
+    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
 
 
 def _show_pending(explainer: Explainer, candidates: Sequence[NodeName], given: _Options) -> int:

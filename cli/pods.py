@@ -1,21 +1,23 @@
-"""Which pod a command is asked about: one of the cluster by its name, or one in a file."""
+"""Which pod `filter` is asked about: one of the cluster by its name, or one in a file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
+from msgspec import structs
+
 from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
-from cli.documents import in_namespace, load_documents
+from cli.documents import in_namespace
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.kube.resources import IN_FILES, PODS_VOLUMES
 from cli.names import Named, without_kind
-from cli.stdin import INPUT, name_of
+from cli.stdin import INPUT
 from extender.kubernetes import Claim, PersistentVolume, StorageClass
 from longhorn import Unreadable
-from planner.workloads import Workload, pods_of
+from planner.workloads import PlannedPod, Workload, pods_of
 
 _Other = Claim | PersistentVolume | StorageClass
 _READ = ("Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass")
@@ -23,32 +25,29 @@ _VOLUMES: Kinds = {(PODS_VOLUMES.group, PODS_VOLUMES.kind): PODS_VOLUMES}
 _MOST_SUGGESTED = 3
 
 
-def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod:
-    """Return the pod that is meant.
+def find_pod(name: str, namespace: str, cluster: ClusterObjects) -> Pod | None:
+    """Return the pod of the cluster that is meant, None if a file is.
 
     Args:
-        name: As for kubectl, or NAMESPACE/NAME, or a file with one pod; `-` is the standard input.
-        namespace: Of a name, or an object of the file, without one.
-        cluster: Where it is looked for first.
-
-    Of a file *cluster* gets what it lacks of claims, PersistentVolumes and StorageClasses.
+        name: As for kubectl, or NAMESPACE/NAME.
+        namespace: Of a name without one.
+        cluster: Where it is looked for.
 
     Raises:
-        InputError: There is none, or the file has not exactly one; the text names similar ones.
+        InputError: There is none, and no file; the text names similar ones.
     """
-    known, path = cluster.of(Pod), Path(name)
+    known = cluster.of(Pod)
     if found := known.get(name):
         return found
     plain = name if is_file(name) else without_kind(name, Named.POD)
-    if found := known.get(plain if "/" in plain else f"{namespace}/{plain}"):
-        return found
-    if not is_file(name):
+    found = known.get(plain if "/" in plain else f"{namespace}/{plain}")
+    if found is None and not is_file(name):
         raise InputError(
             f"no file and no pod of the cluster is named {name}; pods are NAMESPACE/NAME, or "
             f"pod/NAME in the namespace of --namespace, which is {namespace}"
             f"{suggestion(plain, known)}"
         )
-    return _pod_of_file(path, namespace, cluster)
+    return found
 
 
 def is_file(name: str) -> bool:
@@ -60,13 +59,18 @@ def is_file(name: str) -> bool:
         return False
 
 
-def _pod_of_file(path: Path, namespace: str, cluster: ClusterObjects) -> Pod:
+def pod_of_documents(
+    documents: Iterable[tuple[str, object]], namespace: str, cluster: ClusterObjects
+) -> Pod:
     """Return the one pod of a file; *cluster* gets what it lacks of the claims and all else there.
 
     The claims of the pod's generic ephemeral volumes are made of their templates.
+
+    Raises:
+        InputError: Something of the file cannot be used.
     """
     pods, others = list[tuple[Pod, Workload]](), list[_Other]()
-    for origin, given in load_documents(path):
+    for origin, given in documents:
         document = in_namespace(given, namespace)
         record = _read(origin, document, IN_FILES)
         if isinstance(record, Pod):
@@ -75,12 +79,16 @@ def _pod_of_file(path: Path, namespace: str, cluster: ClusterObjects) -> Pod:
             pods.append((record, made))
         elif isinstance(record, _Other):
             others.append(record)
-    if len(pods) != 1:
-        raise InputError(f"{name_of(path)} holds {len(pods)} pods; give a file with one")
     [(pod, made)] = pods
-    for each in (*others, *(claim for one in pods_of(made) for claim in one.claims)):
+    for each in (*others, *(new for one in pods_of(made) for new in claims_to_come(one))):
         cluster.add(each)
     return pod
+
+
+def claims_to_come(pod: PlannedPod) -> Iterator[Claim]:
+    """Yield the claims that are made along with a pod: nothing that is not made has a uid."""
+    for each in pod.claims:
+        yield structs.replace(each, uid=None)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from cli.doctor.report import Report as DoctorReport
 from cli.draining.report import DrainReport
 from cli.explaining.pending import PendingPods
 from cli.explaining.report import Explanation
+from cli.explaining.workloads import WorkloadsReport
 from cli.overview.figures import Overview
 from cli.scheduler_config.command import Checked
 from cli.survey.findings import Survey
@@ -28,6 +29,7 @@ PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "filter": Explanation,
     "filter-pending": PendingPods,
     "filter-volume": VolumeReport,
+    "filter-workloads": WorkloadsReport,
     "may-drain": DrainReport,
     "overview": Overview,
     "plan": PlanReport,

@@ -37,6 +37,9 @@ from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
 _NOBODY_MISSING = Answering()
+_OVER_ONCE_MADE = frozenset({"does_not_ask", "immediate_binding"})
+"""Codes of notes: injection changes the pod when it is made, and a class that does not wait makes
+its volumes before kube-scheduler looks at it."""
 
 
 class Explainer:
@@ -84,7 +87,12 @@ class Explainer:
                 yield pod
 
     def explain(
-        self, pod: Pod, candidates: Sequence[NodeName], *, all_nodes: bool = False
+        self,
+        pod: Pod,
+        candidates: Sequence[NodeName],
+        *,
+        all_nodes: bool = False,
+        is_made: bool = True,
     ) -> Explanation:
         """Decide about a pod, and explain the answer.
 
@@ -95,6 +103,7 @@ class Explainer:
             candidates: The nodes to look at.
             all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
                 nearest to fitting.
+            is_made: False of a pod that its workload has yet to make.
         """
         view, asked, utc = self.view, pod.ref, self.utc
         known = self.cluster.of(KubernetesNode)
@@ -110,6 +119,8 @@ class Explainer:
             *ask_notes(pod, claims),
             *claim_notes(pod, view),
         ]
+        if not is_made:
+            notes = [each for each in notes if each.code not in _OVER_ONCE_MADE]
         if not known:
             notes.append(Note("nodes_unknown", "the Kubernetes Nodes are not known"))
         try:

@@ -194,6 +194,7 @@ def test_the_version_is_that_of_the_distribution(called: Run) -> None:
     assert called("--version") == (0, f"{version('longhorn-scheduler-extender')}\n", "")
 
 
+ANY_SPEC = "{containers: [{name: main}]}"
 POD_WITH_ITS_CLAIMS = """
 apiVersion: v1
 kind: Pod
@@ -238,6 +239,7 @@ def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
         (f"{namespace}/new-scratch", "new", 2**41),
     ]
     assert (status, found["error"]) == (1, "")
+    assert not any(each["refuses"] for each in found["notes"])
 
 
 def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path: Path, asked: Run) -> None:
@@ -298,8 +300,16 @@ def test_a_setting_that_does_not_exist_is_an_error(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "0 pods"),
-        ("---\n".join(["apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"] * 2), "2 pods"),
+        (
+            "kind: Service\napiVersion: v1\nmetadata: {name: x}\n",
+            "holds no pod and no workload (it has Service); give a Pod, ",
+        ),
+        (
+            "---\n".join(
+                [f"apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec: {ANY_SPEC}\n"] * 2
+            ),
+            "second Pod named default/x; rename",
+        ),
         ("a: [\n", "line 2"),
         ("apiVersion: v1\nkind: Pod\n", "without a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n", "spec.volumes"),
