@@ -23,7 +23,9 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.resources import ASKED, MAKERS, PODS
 from cli.missing import ASKED_FROM
-from cli.names import node_name, split_kind
+from cli.names import Named, node_name, split_kind
+from cli.nodes.lines import node_lines
+from cli.nodes.report import node_report
 from cli.options import (
     DEFAULT_NAMESPACE,
     Also,
@@ -55,6 +57,8 @@ from planner.records import KubernetesNode
 
 _FITS, _DOES_NOT_FIT, _NOT_JUDGED = 0, 1, 3
 _DONE, _NOT_DONE = 0, 1
+_NO_PODS = (*VOLUMES, Named.NODE)
+"""The kinds that are not about pods."""
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +72,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
             help="The pod: pod/NAME or NAME as for kubectl, NAMESPACE/NAME, or a file (- is "
             "stdin). Without it: all pods that wait for a node. Or the pods of a workload: "
             "sts/NAME, deploy/NAME and so on, or a file with some. Or a claim or volume: "
-            "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME.",
+            "pvc/NAME, pvc/NAMESPACE/NAME, volume/NAME. Or node/NAME.",
         ),
     ] = None
     pod: Annotated[
@@ -101,6 +105,9 @@ def filter_pod(given: _Options) -> None:
     may have several, such as the output of `helm template`; what only `helm test` makes is left
     out. Each pod is judged alone.
 
+    Of a node (node/NAME): whether it takes new replicas, what fills its disks, and what would help.
+    Exit status as for a pod.
+
     Of a claim or a volume: whether its replicas are placed and it is attached,
     and why not. Exit status then: 0 all of it is, 1 not all, 2 the input cannot
     be used.
@@ -119,14 +126,21 @@ def filter_pod(given: _Options) -> None:
     asked: Pod | Asked | None = None
     if kind is not None and maker is not None:
         asked = workload_of_cluster(kind, plain, namespace, cluster)
-    elif name is not None and kind not in VOLUMES:  # the cluster gets the claims of a file
+    elif name is not None and kind not in (
+        *VOLUMES,
+        Named.NODE,
+    ):  # the cluster gets the claims of a file
         asked = find_pod(name, namespace, cluster) or asked_in_file(Path(name), namespace, cluster)
     origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
     answering = Answering()
-    if given.cluster_file is None and kind not in VOLUMES:
+    if given.cluster_file is None and kind not in _NO_PODS:
         answering = read_answering(settings, given.kubeconfig, given.context)
     explainer = Explainer(cluster, settings, utc, origin, answering)
-    if kind in VOLUMES:
+    if kind is Named.NODE:
+        node = node_report(NodeName(plain), explainer.builder)
+        print_answer(node, given.output, node_lines(node, _form(given)))
+        status = _FITS if node.takes else _DOES_NOT_FIT
+    elif kind in VOLUMES:
         volume = explain_volume(kind, plain, namespace, explainer, candidates)
         status = _show_volume(with_what_is_stuck(volume, explainer), given)
     elif asked is None:

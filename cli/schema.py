@@ -20,7 +20,7 @@ from cli.explaining.report import Explanation
 from cli.explaining.workloads import WorkloadsReport
 from cli.overview.figures import Overview
 from cli.scheduler_config.command import Checked
-from cli.survey.findings import Survey
+from cli.survey.survey import Survey
 from cli.volumes.report import VolumeReport
 from planner.outcome import PlanReport
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from app.config import NAME
 from cli.doctor.facts import Facts, InstanceSeen, Unread
 from cli.doctor.policies import IngressRule, NetworkPolicy, Peer
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import settings_in_force
+from cli.findings import Finding
 from cli.kube.planned_rules import LabelSelector, selector_of
 from planner.records import Selector
 from planner.selectors import selects

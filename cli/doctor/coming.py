@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cli.doctor.facts import Facts, Unread, VolumeSeen
-from cli.doctor.problems import Finding
 from cli.doctor.seen import wrong
 from cli.doctor.settings import longhorn_values
+from cli.findings import Finding
 from extender.demand import LONGHORN_PROVISIONERS
 from planner.naming import first_of
 

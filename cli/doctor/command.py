@@ -9,7 +9,7 @@ from pathlib import Path
 from app.settings import Settings
 from cli.doctor.findings import findings
 from cli.doctor.inspection import inspect
-from cli.doctor.problems import Finding
+from cli.findings import Finding
 
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 

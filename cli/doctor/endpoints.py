@@ -5,8 +5,9 @@ from typing import Any
 
 from app.config import NAME
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.seen import fine, unknown, unread, wrong
+from cli.findings import Finding
 from leader import Body
 from leader.endpointslice import backend_of, desired_slices, repairs
 

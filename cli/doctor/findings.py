@@ -14,8 +14,9 @@ from cli.doctor import (
     storage,
 )
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.seen import fine, unread
+from cli.findings import Finding
 
 _CHECKS = {
     Check.INSTALLATION: installation.installation,

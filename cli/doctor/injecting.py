@@ -6,9 +6,10 @@ from app.config import NAME, RESOURCE
 from app.instance.live_settings import INJECT, LiveSettings, read_live_settings
 from cli.doctor.facts import Facts, Unread
 from cli.doctor.leading import last_call
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.rights import injection_of
 from cli.doctor.seen import fine, unread, wrong
+from cli.findings import Finding
 from leader import Body
 
 WISH = "longhorn-scheduler-extender/injection"

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from app.config import NAME, RESOURCE
 from cli.doctor.facts import Facts, LeftOver, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.rights import SECOND_SCHEDULER, injection_of
 from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import release_here
+from cli.findings import Finding
 from cli.kube.asking import mending
 from planner.naming import first_of
 

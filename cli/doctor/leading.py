@@ -8,10 +8,11 @@ from app.config import NAME
 from app.instance.calls import read_last, read_most
 from app.serving.wire import Verb
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.rights import WAKE_UP, of_commands
 from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import settings_in_force
+from cli.findings import Finding
 
 _INSTANCES = 2
 _ALL_SENT = 100

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from app.config import NAME
 from cli.doctor.facts import Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import longhorn_values
+from cli.findings import Finding
 from longhorn import OWN_EXTENDER, OwnExtender, own_extender
 
 _STATES = {

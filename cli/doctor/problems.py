@@ -1,10 +1,6 @@
-"""What `doctor` finds; docs/doctor.md names each problem."""
+"""What `doctor` looks at; docs/doctor.md names the problems of each check."""
 
 from enum import StrEnum
-
-import msgspec
-
-from cli.catalogue import Severity
 
 
 class Check(StrEnum):
@@ -27,14 +23,3 @@ class Check(StrEnum):
     CANDIDATES = "candidates"
     STORAGE_CLASSES = "storage-classes"
     AUTOSCALER = "autoscaler"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the report."""
-
-    check: Check
-    severity: Severity
-    problem: str = ""
-    """Its name in docs/doctor.md; empty if all is well, or it could not be seen."""
-    text: str
-    remedy: str = ""

@@ -10,11 +10,12 @@ from app.errors import InputError
 from app.serving.wire import Verb
 from app.settings import Settings, load
 from cli.doctor.facts import ConfigMapSeen, Facts, InstanceSeen, SchedulerSeen, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.rights import SECOND_SCHEDULER
 from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import settings_in_force
 from cli.documents import parse_yaml
+from cli.findings import Finding
 from cli.kube.versions import minor_version
 from cli.scheduler_config.owners import manages, split
 

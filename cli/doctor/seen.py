@@ -2,18 +2,19 @@
 
 from cli.catalogue import PROBLEMS, Severity
 from cli.doctor.facts import Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
+from cli.findings import Finding
 
 
 def wrong(problem: str, text: str, remedy: str = "") -> Finding:
     """Report a problem; *text* names the object, *remedy* says what to do about this one."""
     entry = PROBLEMS[problem]
     return Finding(
-        check=Check(entry.check),
+        check=entry.check,
         severity=entry.severity,
-        problem=problem,
+        code=problem,
         text=text,
-        remedy=remedy or entry.action,
+        remedies=(remedy or entry.action,),
     )
 
 
@@ -35,4 +36,6 @@ def unread(check: Check, fact: Unread) -> Finding:
 
 def unknown(check: Check, text: str, remedy: str = "") -> Finding:
     """Report that something cannot be judged."""
-    return Finding(check=check, severity=Severity.UNKNOWN, text=text, remedy=remedy)
+    return Finding(
+        check=check, severity=Severity.UNKNOWN, text=text, remedies=(remedy,) if remedy else ()
+    )

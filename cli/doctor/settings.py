@@ -19,9 +19,10 @@ from app.instance.live_settings import (
 )
 from app.settings import Settings, load
 from cli.doctor.facts import ConfigMapSeen, Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.releases import Release, release_of
 from cli.doctor.seen import fine, unread, wrong
+from cli.findings import Finding
 from cli.kube.versions import SCORES_CAPACITY, minor_version
 from extender import Balance, Mode
 from longhorn import CAPACITY_TRACKING, Setting, read_settings

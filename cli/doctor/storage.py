@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.kube.mirror import Known
 from cli.doctor.coming import coming
 from cli.doctor.facts import ClassSeen, Facts, Unread
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import longhorn_values
+from cli.findings import Finding
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.view import build_view
 from extender import ClusterView, UnresolvableClaimError
@@ -132,7 +133,7 @@ def classes(facts: Facts) -> Iterator[Finding]:
             fit.append(each)
             continue
         yield problem
-        if problem.problem == "class-not-local":
+        if problem.code == "class-not-local":
             reached.append(each)
     yield from _left_out(reached, view, longhorn_values(facts))
     yield fine(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from cli.contents import Content, Contents
 from cli.largest import ClassFigures, largest
 from extender import ClusterView, Extender
 from extender.demand import LONGHORN_PROVISIONERS, NOBODY
@@ -11,6 +12,9 @@ from extender.explaining import charges
 from extender.space import NodeSpace, why_unusable
 from extender.verdicts import Situation, node_rejection
 from longhorn import DiskSpace, Moment
+
+_MOST = 3
+"""So much of a disk's contents is told."""
 
 
 class DiskFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +36,8 @@ class DiskFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How much more may be written before Longhorn places nothing new on it."""
     problem: str
     """Why it takes no new replica; empty if it does."""
+    contents: Sequence[Content] = ()
+    """What takes most of it: replicas and backing images."""
 
 
 class NodeFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +76,12 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
         utc: The date and time, None if it is not known, as for files.
     """
     situation = extender.situation(NOBODY, view, utc=utc)
+    contents = Contents(view)
     unreadable = view.settings.unreadable
     return Overview(
-        nodes=tuple(_node(space, situation, extender) for _, space in sorted(view.spaces.items())),
+        nodes=tuple(
+            _node(space, situation, extender, contents) for _, space in sorted(view.spaces.items())
+        ),
         classes=tuple(
             largest(class_, view, extender)
             for _, class_ in sorted(view.storage_classes.items())
@@ -84,7 +93,9 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
     )
 
 
-def _node(space: NodeSpace, situation: Situation, extender: Extender) -> NodeFigures:
+def _node(
+    space: NodeSpace, situation: Situation, extender: Extender, contents: Contents
+) -> NodeFigures:
     name, problem = space.node.name, node_rejection(space)
     held = charges(extender.ledger, name, situation.view)
     return NodeFigures(
@@ -93,11 +104,12 @@ def _node(space: NodeSpace, situation: Situation, extender: Extender) -> NodeFig
         problem="" if problem is None else str(problem),
         held_bytes=sum(sum(each.bytes.values()) for each in held),
         coming_bytes=sum(each.need.size_bytes for each in situation.book.forecast.on.get(name, ())),
-        disks=tuple(map(_disk, space.disks)),
+        disks=tuple(disk_figures(d, contents.of(d, name)[:_MOST]) for d in space.disks),
     )
 
 
-def _disk(space: DiskSpace) -> DiskFigures:
+def disk_figures(space: DiskSpace, contents: Sequence[Content] = ()) -> DiskFigures:
+    """Return the figures of a disk."""
     disk = space.disk
     return DiskFigures(
         name=disk.name,
@@ -111,6 +123,7 @@ def _disk(space: DiskSpace) -> DiskFigures:
         headroom_bytes=space.logical_headroom_bytes,
         physical_headroom_bytes=space.physical_headroom_bytes,
         problem=str(why_unusable(disk) or ""),
+        contents=contents,
     )
 
 

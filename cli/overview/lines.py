@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from cli.contents import in_words
 from cli.largest import ClassFigures
 from cli.overview.figures import DiskFigures, NodeFigures, Overview
 from cli.paragraphs import paragraph, table
@@ -18,6 +19,8 @@ def lines(found: Overview, *, width: int, wide: bool = False) -> Iterator[str]:
     last = names.index("zone") if wide else len(names)
     yield from table(rows, figures=range(2, last))
     yield from _problems(found.nodes, width)
+    if wide:
+        yield from _contents(found.nodes)
     if found.classes:
         yield ""
         names = ("StorageClass", "largest new volume", "on nodes", "with all replicas")
@@ -74,6 +77,14 @@ def _problems(nodes: Sequence[NodeFigures], width: int) -> Iterator[str]:
             if disk.problem:
                 text = f"takes no new replica: {disk.problem}"
                 yield from paragraph(f"{node.name}/{disk.name}: ", text, width, colour="yellow")
+
+
+def _contents(nodes: Sequence[NodeFigures]) -> Iterator[str]:
+    """Name what takes most of each disk."""
+    for node in nodes:
+        for disk in node.disks:
+            if disk.contents:
+                yield f"{node.name}/{disk.name} holds {'; '.join(map(in_words, disk.contents))}"
 
 
 def _sum(nodes: Sequence[NodeFigures]) -> str:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import structs
 
 from cli.data import data_in, least_percent
+from cli.explaining.details import claims_of_volumes
 from cli.remedies.remedy import Edit, Remedy, disk_edit, node_edit, setting_edit
 from extender import ClusterView, ViewBuilder
 from extender.kubernetes import CsiNode
@@ -288,7 +289,8 @@ def _written_most(disk: DiskId | None, node: NodeName, view: ClusterView) -> str
     )
     if not found:
         return ""
-    named = [f"{name} {amount(-size)}" for size, name in found]
+    claims = claims_of_volumes(view)
+    named = [f"{claims.get(name, name)} {amount(-size)}" for size, name in found]
     return f": delete snapshots of what holds most ({first_of(named, _MOST_NAMED)}), or other files"
 
 

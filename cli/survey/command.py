@@ -1,5 +1,6 @@
 """The command `survey`: what is at risk, offline as well."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -7,10 +8,10 @@ import typer
 from app.errors import InputError
 from app.page.now import claims_by_volume
 from cli.catalogue import Severity
+from cli.explaining.explainer import Explainer
 from cli.holders import holders_for
 from cli.kube.pods import Pod
 from cli.kube.resources import ASKED
-from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
@@ -22,13 +23,17 @@ from cli.options import (
     Quiet,
     check_origin,
     load_settings,
+    origin_of,
     print_answer,
     read_files,
     warn,
 )
 from cli.paragraphs import output_width
-from cli.survey.findings import survey
+from cli.remedies.relief import relief
+from cli.survey.found import Helps
 from cli.survey.lines import lines
+from cli.survey.survey import survey
+from cli.volumes.command import what_helps
 from extender import Extender
 from longhorn import Node
 
@@ -65,14 +70,25 @@ def show_survey(
         warn(problems, quiet=quiet)
     if not cluster.of(Node):
         raise InputError("there is no Longhorn Node, so there is nothing to look at")
-    view = build_view(cluster)
-    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+    origin, utc = None, None
+    if cluster_file is None:
+        utc = datetime.now(UTC)
+    else:
+        origin = origin_of(cluster_file, also)
+    explainer = Explainer(cluster, settings, utc, origin)
+    view = explainer.view
     held = (
         f"{pod.key} ({holder.text})"
         for _, pod in sorted(cluster.of(Pod).items())
         for _, holder in holders_for(pod, cluster, view)
     )
-    found = survey(view, extender, claims_by_volume(view.claims.values(), view), held)
+    helps = Helps(
+        volume=lambda name: what_helps(name, explainer),
+        disk=lambda node, disk: [each.text for each in relief(node, disk, explainer.builder)],
+    )
+    claims = claims_by_volume(view.claims.values(), view)
+    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
+    found = survey(view, extender, claims, held, helps)
     print_answer(found, output, lines(found, output_width(), show_all=show_all))
     is_bad = any(each.severity is Severity.ERROR for each in found.findings)
     raise typer.Exit(_ERRORS if is_bad else _NO_ERROR)

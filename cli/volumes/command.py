@@ -7,7 +7,7 @@ from cli.names import Named
 from cli.volumes.explaining import explain
 from cli.volumes.finding import find_target
 from cli.volumes.report import VolumeReport
-from longhorn import NodeName
+from longhorn import NodeName, VolumeName
 
 VOLUMES = (Named.CLAIM, Named.PERSISTENT_VOLUME, Named.VOLUME)
 """The kinds that it is about."""
@@ -19,3 +19,15 @@ def explain_volume(
     """Say how a claim or volume is, and why; its name is as `find_target` says."""
     target = find_target(kind, name, namespace, explainer.cluster, explainer.view)
     return explain(target, explainer, nodes)
+
+
+def what_helps(name: VolumeName, explainer: Explainer) -> list[str]:
+    """Return what would help a volume that lacks replicas, from the least to the most costly."""
+    found = explain(
+        find_target(Named.VOLUME, name, "", explainer.cluster, explainer.view), explainer, ()
+    )
+    if found.remedies:
+        return [each.text for each in found.remedies]
+    if found.waiting is None or found.waiting.action == "Nothing.":
+        return [f"Nothing: {found.answer}."]
+    return [found.waiting.action]

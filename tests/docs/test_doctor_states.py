@@ -110,9 +110,9 @@ def test_what_it_says_is_what_the_page_says(state: str, problems: str, said: str
         for each in findings(facts(**STATES[_plain(state)]))
         if each.severity in (Severity.WARNING, Severity.ERROR)
     ]
-    text = " ".join(f"{each.text} {each.remedy}" for each in found)
+    text = " ".join(f"{each.text} {' '.join(each.remedies)}" for each in found)
 
-    assert list(dict.fromkeys(each.problem for each in found)) == code_in(problems)
+    assert list(dict.fromkeys(each.code for each in found)) == code_in(problems)
     assert [each for each in code_in(said) if each not in text] == []
 
 

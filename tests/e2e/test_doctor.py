@@ -21,7 +21,8 @@ from cli.catalogue import Severity
 from cli.doctor.findings import findings
 from cli.doctor.injecting import WISH
 from cli.doctor.inspection import inspect
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
+from cli.findings import Finding
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import setting, storage_class
@@ -94,7 +95,7 @@ class Doctor:
     async def problems(self, **settings: str) -> set[str]:
         """Return the names of what was found; "unknown" is what cannot be judged."""
         found = await self.findings(**settings)
-        return {each.problem or each.severity for each in found} - {Severity.OK}
+        return {each.code or each.severity for each in found} - {Severity.OK}
 
     async def finds(self, *expected: str) -> None:
         """Wait until exactly these problems are found.
@@ -185,7 +186,7 @@ async def test_a_kind_that_is_not_served(control_plane: ControlPlane) -> None:
         await install(api)
         await until(lambda: serves_images(api, served=True), within=30)
 
-    [missing] = [each for each in found if each.problem == "kind-not-served"]
+    [missing] = [each for each in found if each.code == "kind-not-served"]
     assert missing.text == "the API server does not know backingimages.longhorn.io"
     assert "kind-not-served" not in await doctor.problems()
 

@@ -68,7 +68,7 @@ async def test_pods_are_scheduled_before_kube_scheduler_is_configured_and_asked_
         assert [asks(each) for each in (before, between, after)] == [False, False, True]
         asked_about = [bool(world.calls_for(each)) for each in ("before", "between", "after")]
         assert asked_about == [False, False, True]
-    assert (waits["problem"], still["problem"]) == ("injection-waits", "injection-waits")
+    assert (waits["code"], still["code"]) == ("injection-waits", "injection-waits")
     assert "; kube-scheduler has not called since " in waits["text"]
     assert begun["severity"] == "ok", begun
 

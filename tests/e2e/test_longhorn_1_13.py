@@ -217,7 +217,7 @@ async def problems(administrator: Administrator) -> set[str]:
     place = ("env", f"EXTENDER_NAMESPACE={LONGHORN}", sys.executable, "-m", "cli")
     kubeconfig = ("--kubeconfig", administrator.kubeconfig)
     done = await administrator.attempt(*place, "doctor", *kubeconfig, "--output", "json")
-    return {each["problem"] for each in json.loads(done.stdout)["findings"]}
+    return {each["code"] for each in json.loads(done.stdout)["findings"]}
 
 
 def kept_out(name: str) -> Object:

@@ -86,7 +86,7 @@ class Cluster(Processes):
 
     async def problems(self) -> set[str]:
         found = findings(await self.inspect())
-        return {each.problem or f"{each.severity} {each.check}" for each in found} - FINE
+        return {each.code or f"{each.severity} {each.check}" for each in found} - FINE
 
     def annotations(self) -> Object:
         lease = self.lease()
@@ -267,7 +267,7 @@ async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told() ->
 
         [_, found] = findings(await cluster.inspect())
 
-    assert found.problem == "not-installed"
+    assert found.code == "not-installed"
     assert f"Lease {NAME}" in found.text
     assert found.text.endswith("schedulerName longhorn-scheduler): shop/waits")
 

@@ -284,7 +284,7 @@ def test_one_replica_is_all_that_a_strict_local_volume_has(told: Told) -> None:
     there = [*nodes("n1", "n2"), *claim(), replica("1", "n1", hardNodeAffinity="n1")]
     there += [volume(on="n1", numberOfReplicas=1, dataLocality="strict-local")]
 
-    assert "a strict-local one has one replica for ever" in told(there, "survey")
+    assert "of locality strict-local" in told(there, "survey")
 
 
 def test_a_disk_of_which_more_is_reserved_than_it_has_is_told_so(told: Told) -> None:
@@ -294,7 +294,7 @@ def test_a_disk_of_which_more_is_reserved_than_it_has_is_told_so(told: Told) -> 
     found = told(there, "survey")
 
     assert "disk n1/disk-1 has 250.0 GiB reserved, and 200.0 GiB in all" in found
-    assert "lower `storageReserved`" in found
+    assert "Lower `storageReserved`" in found
     assert "%" not in found
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.config import RESOURCE
 from cli.largest import largest
-from cli.survey.findings import survey
+from cli.survey.survey import survey
 from extender import Extender
 from tests.builders import (
     GENEROUS,
@@ -276,7 +276,7 @@ def test_claims_of_a_class_that_is_told_are_not_told_again() -> None:
     class_ = storage_class(numberOfReplicas="x")
     found = survey(view_of(node(), class_, claim_record("a")), Extender(GENEROUS), {})
 
-    assert [each.rule for each in found.findings] == ["class-unusable"]
+    assert [each.code for each in found.findings] == ["class-unusable"]
 
 
 def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told() -> None:
@@ -288,7 +288,7 @@ def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told() -> None:
 
     found = survey(view, Extender(GENEROUS), {})
 
-    assert [(each.rule, each.objects) for each in found.findings] == [
+    assert [(each.code, each.objects) for each in found.findings] == [
         ("claim-unusable", ("default/a",)),
         ("claim-unusable", ("default/b",)),
     ]
@@ -304,7 +304,7 @@ def test_a_backing_image_is_missing_if_others_are_there(
 ) -> None:
     view = view_of(node(), storage_class(backingImage="golden"), *known)
 
-    assert [each.rule for each in survey(view, Extender(GENEROUS), {}).findings] == expected
+    assert [each.code for each in survey(view, Extender(GENEROUS), {}).findings] == expected
 
 
 def test_a_class_is_judged_whatever_size_its_backing_image_has() -> None:

@@ -30,9 +30,10 @@ from cli.doctor.findings import findings
 from cli.doctor.leading import sample_of
 from cli.doctor.objects import Volume, volume_seen
 from cli.doctor.policies import NetworkPolicy
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.releases import Release
 from cli.doctor.rights import SCHEDULER_CONFIG, WAKE_UP, Right, needed_rights
+from cli.findings import Finding
 from extender import Mode
 from extender.kubernetes import StorageClass
 from leader.endpointslice import backend_of, desired_slices
@@ -226,7 +227,7 @@ def at(found: Sequence[Finding], check: Check) -> list[Finding]:
 
 
 def problems(found: Sequence[Finding]) -> dict[str, str]:
-    return {each.problem: each.text for each in found if each.severity is not Severity.OK}
+    return {each.code: each.text for each in found if each.severity is not Severity.OK}
 
 
 def test_a_healthy_cluster_has_one_line_for_each_check() -> None:
@@ -706,11 +707,11 @@ CASES: list[tuple[str, Mapping[str, Any], str]] = [
 def test_problem_is_found(problem: str, changes: Mapping[str, Any], text: str) -> None:
     found = findings(facts(**changes))
 
-    [of_problem, *_] = [finding for finding in found if finding.problem == problem]
+    [of_problem, *_] = [finding for finding in found if finding.code == problem]
     assert text in of_problem.text
     entry = PROBLEMS[problem]
     assert (of_problem.check, of_problem.severity) == (entry.check, entry.severity)
-    assert of_problem.remedy
+    assert of_problem.remedies
 
 
 @pytest.mark.parametrize(
@@ -743,7 +744,7 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
         "classes": [seen_class(FAR)],
     }
 
-    titles = {finding.problem for finding in findings(facts(**{**left_out, **changes}))}
+    titles = {finding.code for finding in findings(facts(**{**left_out, **changes}))}
 
     assert "compute-nodes-left-out" not in titles
 
@@ -762,7 +763,7 @@ def test_no_compute_node_is_left_out(changes: Mapping[str, Any]) -> None:
 def test_nothing_outweighs_packing(changes: Mapping[str, Any]) -> None:
     outweighed = {"version": "v1.37.2", "instances": PACKING, "longhorn_settings": [TRACKED]}
 
-    titles = {finding.problem for finding in findings(facts(**{**outweighed, **changes}))}
+    titles = {finding.code for finding in findings(facts(**{**outweighed, **changes}))}
 
     assert "pack-outweighed" not in titles
 
@@ -854,7 +855,7 @@ def test_what_cannot_be_read_says_why(*, is_forbidden: bool, text: str, remedy: 
     [finding] = at(findings(facts(classes=unread)), Check.STORAGE_CLASSES)
 
     assert (finding.severity, finding.text) == (Severity.UNKNOWN, text)
-    assert finding.remedy.startswith(remedy)
+    assert finding.remedies[0].startswith(remedy)
 
 
 def test_longhorn_nodes_that_cannot_be_listed_are_told_once_by_their_kind() -> None:

@@ -12,8 +12,9 @@ from cli.doctor.config_maps import ConfigMap
 from cli.doctor.facts import ConfigMapSeen, InjectionSeen, LeftOver, Unread
 from cli.doctor.findings import findings
 from cli.doctor.objects import Pod, instance_seen
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.releases import Release, release_of
+from cli.findings import Finding
 from cli.kube.asking import WaitingPod
 from tests.unit.cli.test_doctor_findings import (
     CONFIG,
@@ -78,7 +79,7 @@ def test_an_object_of_helm_names_its_release() -> None:
     ],
 )
 def test_a_setting_is_changed_by_the_way_that_owns_it(changes: dict[str, Any], remedy: str) -> None:
-    assert only(**changes).remedy.startswith(remedy)
+    assert only(**changes).remedies[0].startswith(remedy)
 
 
 @pytest.mark.parametrize("config", [configured(RELEASE, filterVerb=None)])
@@ -94,14 +95,16 @@ def test_what_helm_owns_is_never_patched(config: ConfigMapSeen, by_people: froze
     )
 
     assert len([each for each in found if each.severity is not Severity.OK]) == 4
-    assert [each for each in found if "patch" in each.remedy or "set env" in each.remedy] == []
+    assert [
+        each for each in found if "patch" in str(each.remedies) or "set env" in str(each.remedies)
+    ] == []
 
 
 def test_the_service_that_stays_for_kube_scheduler_is_told_with_what_is_to_be_done_first() -> None:
     [_, found] = findings(facts(left_over=LeftOver(), injection=InjectionSeen(), instances=[]))
 
     assert f"left over: Service {NAME}, at which a kube-scheduler" in found.text
-    assert found.remedy.split("; ")[1].startswith("take the extender out of kube-scheduler's")
+    assert found.remedies[0].split("; ")[1].startswith("take the extender out of kube-scheduler's")
 
 
 def test_a_live_setting_that_a_person_has_changed_is_changed_with_kubectl() -> None:
@@ -110,7 +113,7 @@ def test_a_live_setting_that_a_person_has_changed_is_changed_with_kubectl() -> N
 
     found = only(config_map=msgspec.structs.replace(changed, by_people=by_people))
 
-    assert found.remedy.startswith(f"kubectl --namespace {NAMESPACE} patch configmap {NAME} ")
+    assert found.remedies[0].startswith(f"kubectl --namespace {NAMESPACE} patch configmap {NAME} ")
 
 
 def test_the_release_is_said_where_nothing_is_wrong() -> None:
@@ -187,7 +190,7 @@ def test_after_an_uninstall_one_finding_says_all() -> None:
         "3 pods without a node still ask (longhorn.io/scheduler-extender, or schedulerName "
         "longhorn-scheduler): a/x, a/y, b/bare"
     )
-    assert found.remedy.split("; ") == [
+    assert found.remedies[0].split("; ") == [
         "install it (docs/install.md)",
         f"kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies {INJECTION}",
         f"kubectl --namespace {NAMESPACE} delete lease {NAME}",
@@ -201,7 +204,7 @@ def test_a_webhook_that_is_left_is_named() -> None:
 
     [_, found] = findings(facts(left_over=LeftOver(), injection=seen))
 
-    assert f"kubectl delete mutatingwebhookconfigurations {INJECTION}" in found.remedy
+    assert f"kubectl delete mutatingwebhookconfigurations {INJECTION}" in found.remedies[0]
 
 
 def test_pods_that_cannot_be_listed_are_told() -> None:
@@ -209,7 +212,7 @@ def test_pods_that_cannot_be_listed_are_told() -> None:
 
     [_, unknown, found] = findings(facts(left_over=LeftOver(asking=unread)))
 
-    assert (unknown.severity, found.problem) == (Severity.UNKNOWN, "not-installed")
+    assert (unknown.severity, found.code) == (Severity.UNKNOWN, "not-installed")
 
 
 def pod(**spec: Any) -> Pod:

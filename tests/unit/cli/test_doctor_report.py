@@ -5,9 +5,10 @@ import re
 import pytest
 
 from cli.catalogue import Severity
-from cli.doctor.problems import Check, Finding
+from cli.doctor.problems import Check
 from cli.doctor.report import make_report, table_lines
 from cli.doctor.seen import wrong
+from cli.findings import Finding
 
 INDENT = " " * 26
 FINE = Finding(check=Check.LEASE, severity=Severity.OK, text="pod a holds it")
@@ -24,7 +25,7 @@ def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
     lines = plain([*table_lines(make_report(found), 98)])
 
     assert lines == [
-        "1 ok, 1 error",
+        "1 error, 1 ok",
         "ok       lease            pod a holds it",
         "error    lease            nobody holds it",
         f"{INDENT}-> see why no instance wants to lead: their /readyz, and the other",
@@ -46,4 +47,4 @@ def test_text_of_the_cluster_cannot_break_the_table() -> None:
 
     [_, line, *_] = plain([*table_lines(make_report(found), 98)])
 
-    assert line == "warning  instances        pod a is not ready: line one ok lease [2J"
+    assert line == "warning  instances        pod a is not ready: line one ok  lease  [2J"
