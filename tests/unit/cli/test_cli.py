@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -334,22 +336,67 @@ def test_the_console_script_is_the_program() -> None:
     assert (json.loads(ended.stdout)["accepted"], ended.stderr) == (["node-4"], "")
 
 
-@pytest.mark.parametrize("is_closed", [True, False], ids=["closed-pipe", "full-device"])
-def test_output_that_cannot_be_written_is_no_success_and_no_traceback(*, is_closed: bool) -> None:
-    reader, writer = os.pipe() if is_closed else (os.open("/dev/null", 0), os.open("/dev/full", 1))
-    os.close(reader)
-    with os.fdopen(writer, "w") as output:
-        ended = subprocess.run(
-            [sys.executable, "-m", "cli", *QUAD],
-            cwd=ROOT,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+def process(words: Sequence[str], **streams: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-m", "cli", *words], cwd=ROOT, text=True, **streams)
 
-    assert (ended.returncode == 0, "Traceback" in ended.stderr) == (False, False)
+
+def test_output_that_cannot_be_written_is_no_success_and_no_traceback() -> None:
+    with (
+        Path("/dev/full").open("w") as full,
+        process(QUAD, stdout=full, stderr=subprocess.PIPE) as run,
+    ):
+        _, errors = run.communicate()
+
+    assert run.returncode == 2
+    assert errors.splitlines()[-1] == (
+        "error: the output cannot be written: No space left on device"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (QUAD, 0),
+        ((*QUAD, "-o", "json"), 0),
+        (("survey", "--cluster-file", "examples/rich"), 1),
+        (("filter", "--cluster-file", "absent"), 2),
+        (("plan", "drain", "--help"), 0),
+        (("--version",), 0),
+    ],
+    ids=lambda words: "-".join(words[:1] + words[-2:]) if isinstance(words, tuple) else None,
+)
+@pytest.mark.parametrize("lines", [0, 1])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_enough_changes_no_status(
+    words: tuple[str, ...], status: int, lines: int, unbuffered: str
+) -> None:
+    """It closes the pipe before anything is written, or after the first line."""
+    reader, writer = os.pipe()
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with os.fdopen(reader) as head, os.fdopen(writer, "w") as out:
+        if not lines:
+            head.close()
+        with process(words, stdout=out, stderr=subprocess.PIPE, env=environ) as run:
+            out.close()
+            if lines:
+                head.readline()
+                head.close()
+            _, errors = run.communicate()
+
+    assert run.returncode == status
+    assert [line for line in errors.splitlines() if not line.startswith("warning: ")] == (
+        ["error: absent cannot be read: No such file or directory"] if status == 2 else []
+    )
+
+
+def test_a_reader_of_answer_and_warnings_that_has_enough_changes_no_status() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    with os.fdopen(writer, "w") as both, process(QUAD, stdout=both, stderr=both) as run:
+        run.wait()
+
+    assert run.returncode == 0
 
 
 @pytest.mark.parametrize(
