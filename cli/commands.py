@@ -19,6 +19,7 @@ from cli.kube.view import build_view
 from cli.missing import ANSWERED_FROM
 from cli.options import (
     Also,
+    ClusterCommand,
     ClusterFile,
     Context,
     Kubeconfig,
@@ -67,7 +68,7 @@ def program(
     """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
 
 
-@commands.command(short_help="Answer kube-scheduler.")
+@commands.command(cls=ClusterCommand, short_help="Answer kube-scheduler.")
 def serve(
     cluster_file: ClusterFile = None,
     also: Also = None,
@@ -94,7 +95,9 @@ def serve(
         service.serve_view(view, origin_of(cluster_file, also), settings)
 
 
-commands.command("filter", short_help="Why is a pod Pending, and where does it fit?")(filter_pod)
+commands.command(
+    "filter", cls=ClusterCommand, short_help="Why is a pod Pending, and where does it fit?"
+)(filter_pod)
 
 
 @commands.command("doctor", short_help="Is the extender installed as it must be?")
@@ -144,14 +147,18 @@ def propose_address(
     print_answer(proposal, output, proposal.addresses)
 
 
-commands.command("overview", short_help="What does each disk have left?")(show_overview)
-commands.command("survey", short_help="What is at risk?")(show_survey)
+commands.command("overview", cls=ClusterCommand, short_help="What does each disk have left?")(
+    show_overview
+)
+commands.command("survey", cls=ClusterCommand, short_help="What is at risk?")(show_survey)
 commands.command("scheduler-config", short_help="How is kube-scheduler to be configured?")(
     configure_scheduler
 )
 commands.add_typer(plan, name="plan", short_help="What would happen if?")
 commands.add_typer(release, name="release", short_help="What the chart's hooks do.")
-commands.command("may-drain", short_help="May this node be drained now?")(may_drain)
+commands.command("may-drain", cls=ClusterCommand, short_help="May this node be drained now?")(
+    may_drain
+)
 
 
 @commands.command("disk-schedule-controller", short_help="Decide what each disk holds.")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 import yaml
+from typer.core import TyperCommand
 
 from app.errors import InputError
 from app.kube.kubeconfig import kubeconfig_files
@@ -119,6 +120,16 @@ def command_of(
         return command
 
     return made
+
+
+class ClusterCommand(TyperCommand):
+    """Has --cluster-file, and refuses a second one: only the last would be read."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        _, _, given = self.make_parser(ctx).parse_args([*args])
+        if [each.name for each in given].count("cluster_file") > 1:
+            raise InputError("--cluster-file is given twice; give one, and add others with --also")
+        return super().parse_args(ctx, args)
 
 
 def load_settings(*, host: str | None = None, port: int | None = None) -> Settings:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 from msgspec import structs
-from typer.core import TyperCommand
 
 from app.errors import InputError
 from app.logs import has_colours
@@ -26,6 +25,7 @@ from cli.missing import PLANNED_FROM
 from cli.options import (
     DEFAULT_NAMESPACE,
     Also,
+    ClusterCommand,
     ClusterFile,
     Context,
     Kubeconfig,
@@ -112,7 +112,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     quiet: Quiet = False  # fmt: skip
 
 
-class _StepCommand(TyperCommand):
+class _StepCommand(ClusterCommand):
     """Names the step in what is wrong with its words and options."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]

@@ -123,6 +123,14 @@ def test_each_command_that_answers_has_the_same_options(call: tuple[str, ...]) -
     assert {"--output", "-o", "--quiet", "-q"} <= options_of(call)
 
 
+@pytest.mark.parametrize("call", [call for call in CALLS if "--cluster-file" in options_of(call)])
+def test_a_second_cluster_file_is_refused(call: tuple[str, ...], called: Run) -> None:
+    status, out, err = called(*call, *BUNDLE, "--cluster-file=examples/goal2")
+
+    assert (status, out) == (2, "")
+    assert err == "error: --cluster-file is given twice; give one, and add others with --also\n"
+
+
 def test_the_forms_of_an_answer_are_the_same_for_all() -> None:
     assert {*WideOutput} == {*Output, "wide"}
 
