@@ -1,20 +1,19 @@
-"""A cluster from files: YAML, JSON, a directory of them, or a Longhorn support bundle."""
+"""A cluster from files: YAML, JSON, a folder of them, or a support bundle, packed or not."""
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
-from cli.bundles import ZIP_START, BundleLoader, bundle, place_in_bundle, refuse_archive
-from cli.documents import Loader, objects, read_bytes, suffix
+from cli.archives import is_archive
+from cli.bundles import BundleLoader, archived, place_in_bundle
+from cli.documents import SUFFIXES, load_documents, suffix
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.resources import IN_FILES
+from cli.loader import Loader
 from cli.stdin import INPUT, name_of
 from longhorn import Unreadable
-
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 def load_cluster(
@@ -81,24 +80,19 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
     try:
         if path != INPUT and path.is_dir():
             for file in sorted(path.rglob("*")):
-                if file.suffix in _SUFFIXES and file.is_file():
-                    yield from _file(file, read_bytes(file))
-        elif path != INPUT and path.is_file() and zipfile.is_zipfile(path):
-            yield from bundle(path)
+                if suffix(file) in SUFFIXES and file.is_file():
+                    yield from _file(file)
+        elif path != INPUT and is_archive(path):
+            yield from archived(path)
         else:
-            content = read_bytes(path)
-            if path == INPUT and content.startswith(ZIP_START):
-                raise InputError("the input is a zip; give its file")
-            refuse_archive(path, content)
-            yield from _file(path, content)
+            yield from _file(path)
     except OSError as error:  # a name too long, a folder that may not be read
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _file(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
+def _file(path: Path) -> list[tuple[str, object]]:
     """Read the objects of one file, which may be of a bundle that was unpacked."""
-    loader = BundleLoader if place_in_bundle(path.absolute()) else Loader
-    return objects(name_of(path), suffix(path, content), content, loader)
+    return load_documents(path, BundleLoader if place_in_bundle(path.absolute()) else Loader)
 
 
 def _name(document: object) -> str:

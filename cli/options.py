@@ -32,8 +32,8 @@ ClusterFile = Annotated[
         "--cluster-file",
         metavar="PATH",
         help="The cluster as files: a YAML or JSON file, a directory of them, what "
-        "`kubectl get -o yaml` prints, or a Longhorn support bundle; - is stdin. Without it, a "
-        "live cluster: the one this runs in, or kubectl's.",
+        "`kubectl get -o yaml` prints, or a Longhorn support bundle, packed by zip, tar or gzip "
+        "or not; - is stdin. Without it, a live cluster: the one this runs in, or kubectl's.",
     ),
 ]
 Also = Annotated[

@@ -10,6 +10,7 @@ import pytest
 
 from cli.commands import run_command
 from tests.fakes import FakeApiServer, in_a_thread
+from tests.unit.cli.given_files import Write
 from tests.unit.cli.live import KINDS, kubeconfig
 from tests.unit.cli.plans import BUNDLE, Run
 from tests.unit.cli.situations import Ask
@@ -67,3 +68,14 @@ def config(server: FakeApiServer, tmp_path: Path) -> Iterator[str]:
     """A kubeconfig that leads to it while the test runs."""
     with in_a_thread(server) as served:
         yield kubeconfig(tmp_path, served.port)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(content: str | bytes, name: str = "cluster.yaml") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

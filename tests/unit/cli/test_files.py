@@ -1,16 +1,12 @@
 """Clusters from files: every form kubectl and Longhorn write, and clear errors for the rest."""
 
-import contextlib
-import gzip
 import io
 import json
 import re
 import stat
 import struct
-import tarfile
-import tracemalloc
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,35 +22,20 @@ from longhorn import Node, NodeName, Setting
 from planner.records import KubernetesNode
 from tests.builders import bare_class, claim, disk, replica, setting
 from tests.builders import node as longhorn_node
+from tests.unit.cli.given_files import (
+    BUNDLED,
+    MEBIBYTE,
+    YAMLS,
+    Write,
+    node,
+    nodes_of,
+    peak_bytes,
+    refusal,
+)
 
 ROOT = Path(__file__).parents[3]
 REAL = ROOT / "tests" / "data" / "real"
-YAMLS = "supportbundle_8f5c_2026-11-21T03-00-00Z/yamls"
 LONGHORN = f"{YAMLS}/namespaced/longhorn-system/longhorn.io/v1beta2"
-
-Write = Callable[..., Path]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(content: str | bytes, name: str = "cluster.yaml") -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-def node(name: str, more: str = "") -> str:
-    return f"apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n{more}"
-
-
-def nodes_of(path: Path) -> list[str]:
-    """Return the Kubernetes nodes in a file that has nothing to complain of."""
-    cluster, problems = load_cluster(path)
-    assert problems == []
-    return list(cluster.of(KubernetesNode))
 
 
 def bundle(
@@ -65,16 +46,6 @@ def bundle(
         for name, text in files.items():
             archive.writestr(f"{folder}/{name}" if folder else name, text)
     return content.getvalue()
-
-
-def refusal(path: Path) -> str:
-    """Return why the file cannot be used: one line that names it."""
-    with pytest.raises(InputError) as caught:
-        load_cluster(path)
-    text = str(caught.value)
-    assert text.startswith(str(path))
-    assert "\n" not in text
-    return text.removeprefix(str(path))
 
 
 TWO = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in "ab"]
@@ -89,6 +60,16 @@ FORMS = {
     "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
     "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
     "byte-order-mark-json": ("c.json", "\ufeff" + json.dumps({"items": TWO})),
+    "json-one-after-another": (
+        "c.json",
+        "".join(json.dumps({"items": [x]}, indent=1) for x in TWO),
+    ),
+    "json-lines": ("c.yaml", "".join(json.dumps(each) + "\n" for each in TWO)),
+    "json-array": ("c.json", json.dumps(TWO)),
+    "json-array-of-lists": ("c", json.dumps([{"kind": "List", "items": [each]} for each in TWO])),
+    "yaml-array": ("c.yml", f"- {TWO[0]}\n- {TWO[1]}\n"),
+    "json-without-kind": ("c.json", json.dumps({"apiVersion": "v1", "items": TWO})),
+    "json-with-marks": ("c.yaml", json.dumps(TWO[0]) + "\n---\n" + json.dumps(TWO[1])),
 }
 
 
@@ -295,7 +276,7 @@ def test_the_error_in_yaml_has_its_line(write: Write, content: str, place: str) 
     text = refusal(write(content))
 
     assert text.startswith(" is not YAML: ")
-    assert text.endswith(place)
+    assert place in text
 
 
 @pytest.mark.parametrize(
@@ -327,42 +308,6 @@ def test_a_number_no_float_can_hold_stops_nothing(write: Write, name: str, expon
     )
 
     assert nodes_of(path) == ["a"]
-
-
-DISK_SPEC = (
-    "{allowScheduling: true, diskType: filesystem, path: 0000:06:00.0, storageReserved: 5e+09}"
-)
-DISK_STATUS = """{conditions: [], diskUUID: uuid-1, scheduledReplica: {vol-r-1: 1.073741824e+10},
-  storageAvailable: 6.397024534528e+12, storageMaximum: 7.681501126656e+12,
-  storageScheduled: 1.073741824e+10}"""
-BUNDLED = {
-    "cluster/v1/nodes.yaml": """
-- {apiVersion: v1, kind: Node, metadata: {name: node-1, namespace: "null"}}""",
-    "cluster/storage.k8s.io/v1/storageclasses.yaml": """
-- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: longhorn},
-  parameters: {dataLocality: best-effort, fromBackup: "null", numberOfReplicas: "3"},
-  provisioner: driver.longhorn.io}""",
-    "namespaced/default/v1/persistentvolumeclaims.yaml": """
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, uid: u-1},
-  spec: {resources: {requests: {storage: 5e+09}}, storageClassName: longhorn, volumeName: "null"}}
-""",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml": f"""
-- {{apiVersion: longhorn.io/v1beta2, kind: Node, metadata: {{name: node-1}},
-  spec: {{allowScheduling: true, disks: {{disk-1: {DISK_SPEC}}}}},
-  status: {{conditions: [], diskStatus: {{disk-1: {DISK_STATUS}}}, region: "null", zone: "null"}}}}
-""",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/replicas.yaml": """
-- {apiVersion: longhorn.io/v1beta2, kind: Replica,
-  metadata: {creationTimestamp: 2026-11-21T03:00:00Z, deletionTimestamp: "null", name: vol-r-1},
-  spec: {active: true, diskID: "null", failedAt: "null", hardNodeAffinity: "null", nodeID: "null",
-    healthyAt: "2026-11-21T03:00:00Z", volumeName: vol, volumeSize: "10737418240"},
-  status: {started: false}}""",
-    "namespaced/longhorn-system/longhorn.io/v1beta2/settings.yaml": """
-- {apiVersion: longhorn.io/v1beta2, kind: Setting, metadata: {name: priority-class}, value: "null"}
-""",
-}
-BUNDLED = {name: f"apiVersion: v1\nkind: List\nitems:{text}\n" for name, text in BUNDLED.items()}
-BUNDLED["cluster/v1/persistentvolumes.yaml"] = "null\n"
 
 
 @pytest.fixture
@@ -474,11 +419,6 @@ def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) 
     assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
 
 
-@pytest.mark.parametrize("files", [{"cluster.yaml": node("a")}, {"yamls.yaml": node("a")}])
-def test_a_zip_that_is_no_bundle_is_refused(write: Write, files: dict[str, str]) -> None:
-    assert "no support bundle" in refusal(write(bundle(files, folder=""), "b.zip"))
-
-
 def patched(archive: bytes, *, local: int, central: int, value: bytes) -> bytes:
     """Overwrite a field in both headers of an archive of one member."""
     content = bytearray(archive)
@@ -512,7 +452,6 @@ def test_a_damaged_or_encrypted_zip_is_refused_with_a_way_on(write: Write, conte
         ("b.zip", "<!DOCTYPE html>", " is not a zip; download the bundle again, or end its name "),
         ("b.zip", "", " is not a zip; "),
         ("b.zip", node("a"), " is not a zip; "),
-        ("b.tar.gz", b"\x1f\x8b\x08", " is packed by gzip; unpack it, and give the file or folder"),
         ("b", b"\xfd7zXZ\x00", " is packed by xz; unpack it"),
         ("b.yaml.bz2", b"BZh9", " is packed by bzip2; unpack it"),
         ("b.7z", b"7z\xbc\xaf\x27\x1c", " is packed by 7-Zip; unpack it"),
@@ -534,22 +473,10 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: W
     text = refusal(write(content, "b.zip"))
 
     assert text.startswith(f":{YAMLS}/nodes.yaml unpacks to too much: ")
-    assert text.endswith("; if you trust it, unpack it yourself and give the folder")
+    assert text.endswith("; if you trust it, unpack it yourself, and give the file or folder")
 
 
-MEBIBYTE = 2**20
 BOMB = " " * (40 * MEBIBYTE)
-
-
-def peak_bytes(path: Path, *also: Path) -> int:
-    """Return what Python had allocated at most while the files were read or refused."""
-    tracemalloc.start()
-    try:
-        with contextlib.suppress(InputError):
-            load_cluster(path, *also)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unread(
@@ -557,7 +484,7 @@ def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unre
 ) -> None:
     path = write(bundle({"a.yaml": node("a"), "bomb.yaml": BOMB}), "b.zip")
 
-    assert refusal(path).startswith(f":{YAMLS}/bomb.yaml unpacks to too much: a bundle may ")
+    assert refusal(path).startswith(f":{YAMLS}/bomb.yaml unpacks to too much: an archive may ")
     assert peak_bytes(path) < 2 * MEBIBYTE
 
 
@@ -601,7 +528,7 @@ def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(writ
 
     assert refusal(path) == (
         f":{YAMLS}/a.yaml cannot be parsed: it has more than 100000 values; if you trust it, "
-        "unpack it yourself and give the folder"
+        "unpack it yourself, and give the file or folder"
     )
     assert peak_bytes(path) < 4 * MEBIBYTE
 
@@ -637,7 +564,7 @@ def test_a_file_of_a_bundle_in_another_method_is_refused_unread(write: Write, me
 
     assert refusal(path) == (
         f":{YAMLS}/cluster/v1/nodes.yaml is packed by a method that is not read; "
-        "unpack it yourself and give the folder"
+        "unpack it yourself, and give the file or folder"
     )
 
 
@@ -665,16 +592,6 @@ def test_a_link_in_a_bundle_is_not_followed(write: Write) -> None:
 
     assert list(cluster.of(KubernetesNode)) == ["a"]
     assert len(problems) == 1
-
-
-def test_a_tar_is_refused_packed_or_not(write: Write) -> None:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        archive.add(write(node("a")), "yamls/a.yaml")
-    why = "; unpack it, and give the file or folder"
-
-    assert refusal(write(content.getvalue(), "b.tar")) == f" is packed by tar{why}"
-    assert refusal(write(gzip.compress(content.getvalue()), "b.tgz")) == f" is packed by gzip{why}"
 
 
 def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
