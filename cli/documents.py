@@ -16,6 +16,7 @@ from cli.stdin import INPUT, name_of, read_input
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """Of the files that are read of a folder, or an archive of one."""
+_CUT = "; if it was cut off there, make it again"
 _MAY_BE_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*[{\[]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _JSON = json.JSONDecoder(parse_float=number)
@@ -89,7 +90,8 @@ def parse_yaml(
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" at line {mark.line + 1}" if mark else ""
-        raise InputError(f"{origin} is not YAML: {error.problem}{line}") from error
+        cut = _CUT if mark and mark.index >= len(text.decode(errors="replace").rstrip()) else ""
+        raise InputError(f"{origin} is not YAML: {error.problem}{line}{cut}") from error
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{origin} cannot be parsed: {one_line(error)}") from error
 
@@ -111,17 +113,20 @@ def objects(
         most_values: More than so many values are refused.
 
     Raises:
-        InputError: It cannot be parsed.
+        InputError: It cannot be parsed, or was cut off.
     """
     if suffix == ".json" or _MAY_BE_JSON.match(text):
         try:
             documents = _parse_json(text, most_values)
         except (ValueError, RecursionError) as error:
             if suffix == ".json":
-                raise InputError(f"{origin} cannot be parsed: {one_line(error)}") from error
+                cut = _CUT if isinstance(error, json.JSONDecodeError) and _is_cut(error) else ""
+                raise InputError(f"{origin} cannot be parsed: {one_line(error)}{cut}") from error
             documents = parse_yaml(origin, text, loader, most_values)
     else:
         documents = parse_yaml(origin, text, loader, most_values)
+        for index, document in enumerate(documents):
+            _check_whole(f"{origin}[{index}]", document)
     for index, document in enumerate(documents):
         yield from _flattened(f"{origin}[{index}]", document)
 
@@ -148,6 +153,23 @@ def _end_of_blanks(text: str, begin: int) -> int:
     found = _BLANKS.match(text, begin)
     assert found
     return found.end()
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
+
+
+def _check_whole(origin: str, document: object) -> None:
+    """Refuse a List that was cut off: kubectl writes `kind` behind the items in YAML."""
+    if (
+        isinstance(document, dict)
+        and {"apiVersion", "items"} <= document.keys() <= {"apiVersion", "items", "kind"}
+        and document.get("kind") is None
+    ):
+        raise InputError(
+            f"{origin} was cut off: it has items, and no kind behind them; make the file again, or "
+            f"add `kind: List` if it is whole"
+        )
 
 
 def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:

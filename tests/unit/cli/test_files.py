@@ -300,6 +300,80 @@ def test_a_file_that_cannot_be_parsed_is_refused_in_one_line(
     assert why in refusal(write(content, name))
 
 
+DUMP = """apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Node
+  metadata:
+    annotations:
+      said: "it's: here"
+    name: a
+- apiVersion: v1
+  kind: Node
+  metadata:
+    name: b
+    uid: 'x'
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+"""As kubectl writes it, with the keys in order."""
+LAST_ITEM = len(DUMP.partition("kind: List")[0])
+
+
+def test_a_dump_that_is_cut_is_refused_or_has_all_items(write: Write) -> None:
+    for end in range(len(DUMP)):
+        path = write(DUMP[:end])
+        try:
+            cluster, problems = load_cluster(path)
+        except InputError:
+            assert end < len(DUMP)
+        else:
+            assert (end > LAST_ITEM, [*cluster.of(KubernetesNode)], problems) == (
+                True, ["a", "b"], [],
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "before", ["", node("c") + "---\n", "---\n# x\n---\n"], ids=["alone", "second", "empty-first"]
+)
+@pytest.mark.parametrize("after", ["", "kind:\n"], ids=["items", "kind"])
+def test_a_list_without_its_end_is_refused_with_a_way_on(
+    write: Write, before: str, after: str
+) -> None:
+    text = refusal(write(before + DUMP[:LAST_ITEM] + after))
+
+    assert re.sub(r"\d", "0", text) == (
+        "[0] was cut off: it has items, and no kind behind them; make the file again, or add "
+        "`kind: List` if it is whole"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.yaml", DUMP[: DUMP.index("'x'") + 2]),
+        ("c.yaml", DUMP[: DUMP.index("    name") + 7]),
+        ("c.yaml", "é: é\n" + DUMP[: DUMP.index("    name") + 7]),
+        ("c.json", json.dumps({"items": TWO})[:-1]),
+        ("c.json", json.dumps({"items": TWO}, indent=1)[:-4]),
+        ("c.json", json.dumps({"items": TWO}) + '\n{"items": ['),
+        ("c.json", json.dumps(TWO)[:-6]),
+    ],
+)
+def test_an_error_at_the_end_of_a_file_says_that_it_may_be_cut(
+    write: Write, name: str, content: str
+) -> None:
+    assert refusal(write(content, name)).endswith("; if it was cut off there, make it again")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("c.yaml", "a: ]\nb: 1\n"), ("c.json", '{"a": x}'), ("c.json", "[1] x")]
+)
+def test_an_error_before_the_end_does_not(write: Write, name: str, content: str) -> None:
+    assert "cut off" not in refusal(write(content, name))
+
+
 @pytest.mark.parametrize("exponent", [400, 999_999_999, 10**20, -(10**20)])
 @pytest.mark.parametrize("name", ["c.yaml", "c.json"])
 def test_a_number_no_float_can_hold_stops_nothing(write: Write, name: str, exponent: int) -> None:
