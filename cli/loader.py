@@ -1,9 +1,12 @@
 """How YAML of Kubernetes is read: what plain scalars mean, and what is refused unread."""
 
+import gc
+import io
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -13,7 +16,40 @@ _DEPTH_LIMIT = 200
 _DIGITS_LIMIT = 30
 
 
-def check_shape(text: bytes, most_values: int) -> None:
+class Counted(io.BytesIO):
+    """A text that says how much of it was read.
+
+    Args:
+        text: The text.
+        count: Told the number of bytes each time.
+    """
+
+    def __init__(self, text: bytes, count: Callable[[int], None]) -> None:
+        super().__init__(text)
+        self._count = count
+
+    def read(self, size: int | None = -1) -> bytes:
+        piece = super().read(size)
+        self._count(len(piece))
+        return piece
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Keep the garbage collector from looking through what is read, of which nothing is garbage.
+
+    It would take two thirds of the time: the nodes of YAML are many, and it begins anew each time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def check_shape(text: IO[bytes], most_values: int) -> None:
     """Refuse what is nested so deep that the C parser, which recurses, would crash the process.
 
     And what has more than *most_values*, before all of them are in memory.

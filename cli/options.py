@@ -2,10 +2,12 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from inspect import signature
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -24,6 +26,7 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.resources import IN_FILES
 from cli.missing import Kind, missing
 from cli.paragraphs import error_width, paragraph
+from cli.progress import SCREEN, Screen
 from cli.stdin import name_of
 
 ClusterFile = Annotated[
@@ -123,13 +126,21 @@ def command_of(
 
 
 class ClusterCommand(TyperCommand):
-    """Has --cluster-file, and refuses a second one: only the last would be read."""
+    """Has --cluster-file, once, since only the last would be read, and shows how far it is."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         _, _, given = self.make_parser(ctx).parse_args([*args])
         if [each.name for each in given].count("cluster_file") > 1:
             raise InputError("--cluster-file is given twice; give one, and add others with --also")
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        is_wished = has_colours(os.environ) and not ctx.params.get("quiet")
+        before = SCREEN.set(Screen(sys.stderr, monotonic) if is_wished else None)
+        try:
+            return super().invoke(ctx)
+        finally:
+            SCREEN.reset(before)
 
 
 def load_settings(*, host: str | None = None, port: int | None = None) -> Settings:

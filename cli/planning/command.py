@@ -1,12 +1,9 @@
 """The command `plan`: what all its steps do alike."""
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from time import monotonic
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +11,6 @@ import typer
 from msgspec import structs
 
 from app.errors import InputError
-from app.logs import has_colours
 from app.settings import Settings
 from cli.catalogue import REASONS, in_words
 from cli.drawing import check_writable, draw
@@ -45,8 +41,8 @@ from cli.planning.answer import answered, worst
 from cli.planning.group import STATUSES
 from cli.planning.lines import Form, lines
 from cli.planning.policies import named_policy
-from cli.planning.progress import progress
 from cli.planning.running import Planned, run_plan
+from cli.progress import progress
 from longhorn import Moment
 from planner.outcome import PlanReport
 from planner.picture import Event
@@ -198,8 +194,7 @@ def _plan(name: str, make: Callable[[str], list[Step]], given: Common) -> None:
 def _worst(planned: Planned, given: Common, *, is_capacity: bool) -> PlanReport:
     """Plan as often as it is asked for, with a bar on a terminal; return the worst."""
     total = given.runs * _size(planned.objects, planned.steps)
-    is_wished = has_colours(os.environ) and not given.quiet
-    with progress(total, sys.stderr, monotonic, is_wished=is_wished) as asked:
+    with progress("pods", total) as asked:
         seeds = range(given.seed, given.seed + given.runs)
         return worst((run_plan(planned, seed, asked) for seed in seeds), is_capacity=is_capacity)
 
