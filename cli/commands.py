@@ -38,6 +38,7 @@ from cli.overview.command import show_overview
 from cli.paragraphs import output_width
 from cli.planning.group import plan
 from cli.release.command import release
+from cli.sample import sample_request
 from cli.scheduler_config.command import configure_scheduler
 from cli.survey.command import show_survey
 
@@ -92,7 +93,12 @@ def serve(
         service.serve_cluster(settings, kubeconfig, context)
     else:
         view = build_view(load_files(cluster_file, also, ANSWERED_FROM))
-        service.serve_view(view, origin_of(cluster_file, also), settings)
+
+        def show_sample(port: int) -> None:
+            if not settings.tls_cert_file:  # nobody knows which certificate a client has
+                typer.echo(f"try: {sample_request(view, settings.host, port)}", err=True)
+
+        service.serve_view(view, origin_of(cluster_file, also), settings, show_sample)
 
 
 commands.command(

@@ -26,13 +26,16 @@ from extender import ClusterView, Extender
 from extender.waiting import WaitingPods
 
 
-def serve_view(view: ClusterView, origin: str, settings: Settings) -> None:
+def serve_view(
+    view: ClusterView, origin: str, settings: Settings, on_listening: Callable[[int], None]
+) -> None:
     """Serve decisions on *view* until SIGTERM or SIGINT.
 
     Args:
         view: The cluster.
         origin: The files that it is in.
         settings: Of the process.
+        on_listening: Called with the port once it is listened on.
 
     Raises:
         InputError: An address cannot be listened on, or the certificate cannot be used.
@@ -68,7 +71,9 @@ def serve_view(view: ClusterView, origin: str, settings: Settings) -> None:
     )
 
     async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
-        await Servers(listeners, apps, connections, settings, metrics).run(stop)
+        servers = Servers(listeners, apps, connections, settings, metrics)
+        on_listening(listeners.port)
+        await servers.run(stop)
 
     _run(serve, settings)
 

@@ -84,10 +84,11 @@ class Server:
         return float(value)
 
     def end(self, number: signal.Signals, *, within_seconds: float) -> tuple[int, list[str]]:
-        """Send a signal; return the exit status, and what was written besides events."""
+        """Send a signal; return the exit status, and what was written besides events and what to
+        try."""
         self.process.terminate(number)
         status = self.process.wait(within_seconds=within_seconds)
-        return status, [line for line in self.lines() if not line.startswith('{"')]
+        return status, [line for line in self.lines() if not line.startswith(('{"', "try: "))]
 
     def lines(self) -> list[str]:
         """Return the whole lines that it has written so far."""

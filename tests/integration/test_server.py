@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import shlex
 import signal
 import socket
 import struct
@@ -50,6 +51,16 @@ def verdicts(server: Server, request: object) -> tuple[list[str], dict[str, str]
     answer = server.filter(request)
     assert (answer["Nodes"], answer["FailedNodes"], answer["Error"]) == (None, {}, "")
     return answer["NodeNames"], answer["FailedAndUnresolvableNodes"]
+
+
+def test_what_it_says_to_try_is_answered(goal2: Server) -> None:
+    assert goal2.is_ready()
+    [command] = [line for line in goal2.lines() if line.startswith("try: curl ")]
+
+    *_, url, _, request = shlex.split(command)
+
+    assert url == f"http://127.0.0.1:{goal2.port}/filter"
+    assert verdicts(goal2, json.loads(request)) == ([*NODES], {})
 
 
 @pytest.mark.parametrize(
