@@ -229,13 +229,17 @@ def _will_be_guarded(peer: Copy, situation: Situation) -> bool:
 
 def _not_running(manager: Manager, situation: Situation) -> Iterator[Obstacle]:
     """Say that a budget stays; a pod that is Pending, has ended or is ending goes all the same."""
-    pod = pod_of(manager, situation)
+    pod, guard = pod_of(manager, situation), situation.cluster.guards.get(manager.key)
+    text = f"does not run (its state is {manager.state!r}), and "
     if pod is not None and not pod.is_unguarded:
-        yield Obstacle(
-            code=Code.MANAGER_NOT_RUNNING,
-            object=f"InstanceManager {manager.name}",
-            text=f"does not run (its state is {manager.state!r}), and its pod is {pod.phase}",
-        )
+        text += f"its pod is {pod.phase}"
+    elif pod is None and guard is not None and guard.has_pods and not guard.allowed:
+        text += "its PodDisruptionBudget counts a pod and lets none go"
+    else:
+        return
+    yield Obstacle(
+        code=Code.MANAGER_NOT_RUNNING, object=f"InstanceManager {manager.name}", text=text
+    )
 
 
 def pod_of(manager: Manager, situation: Situation) -> Guest | None:

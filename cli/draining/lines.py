@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from cli.catalogue import OBSTACLES
 from cli.draining.judging import May
 from cli.draining.obstacles import Caution
 from cli.draining.report import DrainReport, NextReport, NodeReport, ObstacleReport
@@ -15,6 +16,7 @@ _MOST_ALIKE = 10
 _MOST_CAUTIONED = 5
 """Objects of which the same is said that are named; -o json has all."""
 _MOST_PAIRS = 20
+_ORDER = {code: number for number, code in enumerate(OBSTACLES)}
 _INDENT = 3
 _ARROW = "-> "
 
@@ -68,7 +70,8 @@ def _node(node: NodeReport, width: int) -> Iterator[str]:
     pods = "1 pod goes" if node.pods == 1 else f"{node.pods} pods go"
     cordon = "is cordoned" if node.cordoned else "is not cordoned yet, which a drain does first"
     yield from paragraph("  ", f"it {cordon}; {pods} with a drain", width)
-    groups = [[*alike] for _, alike in groupby(node.obstacles, key=lambda each: each.code)]
+    ordered = sorted(node.obstacles, key=lambda each: (_ORDER[each.code], each.action))
+    groups = [[*alike] for _, alike in groupby(ordered, key=lambda each: (each.code, each.action))]
     for number, alike in enumerate(groups, start=1):
         yield from _alike(alike, number, width)
     for text, objects in _by_text(node.cautions).items():

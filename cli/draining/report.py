@@ -96,7 +96,7 @@ def _nodes(verdicts: Sequence[Verdict]) -> tuple[NodeReport, ...]:
                     object=obstacle.object,
                     text=obstacle.text,
                     logged=obstacle.logged,
-                    action=OBSTACLES[obstacle.code].action,
+                    action=OBSTACLES[obstacle.code].action_for(obstacle.text),
                 )
                 for obstacle in each.obstacles
             ),

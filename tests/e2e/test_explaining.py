@@ -183,7 +183,7 @@ async def test_room_in_sum_but_not_on_one_disk(cluster: Installation) -> None:
         "nearest: 50.0 GiB short on node-1/disk-1",
         "data 150.0 GiB, class longhorn-local, new volume, 1 replica, locality best-effort",
         "node-1, node-2: no disk of the Longhorn node has room for a volume of 150 GiB",
-        "-> Add a disk, free one, ask for less, or raise `storage-over-provisioning-percentage`.",
+        "-> Raise `storage-over-provisioning-percentage` from 100 to 150.",
     )
 
 

@@ -119,6 +119,7 @@ class GuardSpec(BudgetSpec, frozen=True, rename="camel"):
 class GuardStatus(KubeStruct, frozen=True):
     disruptions_allowed: Integer | None = None
     current_healthy: Integer | None = None
+    expected_pods: int | None = None
     desired_healthy: Integer | None = None
 
 
@@ -236,6 +237,7 @@ def guard_record(guard: GuardObject) -> Guard:
         name=guard.metadata.name,
         selector=None if spec.selector is None else selector_of(spec.selector),
         allowed=status.disruptions_allowed,
+        has_pods=bool(status.expected_pods),
         is_met=(status.current_healthy or 0) >= desired > 0,
         spares_unready=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
     )

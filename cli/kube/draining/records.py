@@ -98,6 +98,8 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     """How many of its pods may be disrupted; None if its status is missing."""
     is_met: bool
     """As many of its pods are healthy as it asks for, and it asks for some."""
+    has_pods: bool
+    """Whether Kubernetes counted pods of it when it last looked."""
     spares_unready: bool
     """Pods that are not ready may always be evicted."""
 

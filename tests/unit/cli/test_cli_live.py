@@ -352,7 +352,7 @@ def test_a_cluster_without_anything_is_one_error(
     status, out, err = called("doctor", "--kubeconfig", config)
 
     assert (status, err) == (1, "")
-    assert out.splitlines()[0] == "1 ok, 1 error"
+    assert out.splitlines()[0] == "1 error, 1 ok"
     assert "not installed here" in out
     assert "default/waits" in out
 
@@ -373,7 +373,7 @@ def test_a_service_without_anything_else_is_an_error_and_a_table(
     assert {line.split()[1] for line in lines[1:] if not line.startswith(" ")} == {*Check}
     assert max(len(line) for line in lines) <= 98
     assert "the API server does not know volumes.longhorn.io" in out
-    assert lines[0] == "7 ok, 2 warning, 7 error, 2 unknown"
+    assert lines[0] == "7 errors, 2 warnings, 7 ok, 2 unknown"
 
 
 @pytest.mark.parametrize(

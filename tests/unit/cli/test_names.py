@@ -46,11 +46,17 @@ def test_another_kind_is_an_error_that_names_both() -> None:
     assert without_kind("no/a", Named.NODE) == "a"
 
 
-def test_filter_of_a_node_says_what_it_takes(called: Run) -> None:
-    status, _, err = called("filter", "node/node-a1", "--cluster-file", RICH)
+def test_filter_takes_a_node(called: Run) -> None:
+    status, out, _ = called("filter", "node/node-a1", "--cluster-file", RICH)
+
+    assert (status, out.splitlines()[0]) == (0, "node node-a1: takes new replicas")
+
+
+def test_node_that_is_not_there_brings_similar_ones(called: Run) -> None:
+    status, _, err = called("filter", "node/node-a11", "--cluster-file", RICH)
 
     assert status == 2
-    assert "error: node/node-a1 is a node; give a pod" in err
+    assert "node-a1" in err
 
 
 def test_nodes_of_a_plan_may_have_their_kind(run: Run) -> None:
