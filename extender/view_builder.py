@@ -101,6 +101,13 @@ class ViewBuilder:
         while self.is_behind:
             self.settle_piece()
 
+    def settle_for(self, nodes: Iterable[NodeName]) -> None:
+        """Bring the view up to date for some nodes; what is in pieces of others is left."""
+        self.settle_changes()
+        for name in nodes:
+            if name in self._in_pieces.nodes:
+                self._settle_node(name, self._in_pieces)
+
     def settle_changes(self) -> None:
         """Bring the view up to date with the changes applied, but for what is done in pieces."""
         if self._is_outdated:

@@ -44,17 +44,14 @@ def pod_remedies(
         may_use_new: Whether the pod may go to a node that is not there yet.
     """
     asked, view = answer.request.pod, answer.view
-    candidates = [*answer.candidates, *cordoned]
     wanted = _wanted(answer)
     if wanted is None or view.settings.unreadable is not None or _is_only_held(answer):
         return []
 
-    def has_node(now: ClusterView) -> bool:
-        names = [n for n in candidates if n not in now.spaces or not _is_cordoned(n, now)]
-        new = [name for name in now.spaces if name not in known]
-        return bool(extender.filter(asked, [*names, *new], now, utc=utc).accepted)
+    def has_node(now: ClusterView, nodes: Sequence[NodeName]) -> bool:
+        names = [n for n in nodes if n not in now.spaces or not _is_cordoned(n, now)]
+        return bool(extender.filter(asked, names, now, utc=utc).accepted)
 
-    known = {*view.spaces}
     nodes = sorted(_changeable(answer, cordoned), key=lambda n: (_short(n, shortfalls), n))
     others = [*_others(answer, shortfalls, view)]
     if may_use_new:
@@ -62,8 +59,8 @@ def pod_remedies(
         other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
         others += new_node(wanted, builder, other_zone=other_zone)
     closed = Condition(status="False", reason=CORDONED)
-    cordons = [node_edit(name, schedulable=closed) for name in cordoned if name in known]
-    with changed(builder, cordons):
+    cordons = [node_edit(name, schedulable=closed) for name in cordoned if name in view.spaces]
+    with changed(builder, cordons, nodes):
         return helpful(has_node, builder, wanted, nodes, others)
 
 

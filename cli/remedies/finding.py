@@ -9,9 +9,10 @@ from cli.remedies.trials import Question, Trials
 from extender import ViewBuilder
 from longhorn import NodeName
 
-MOST_TRIALS = 300
-MOST_NODES = 8
-"""So many nodes are looked at, the nearest to taking it."""
+_MOST_TRIALS, _MOST_NODES = 300, 8
+"""So much is tried, on so many nodes, the nearest to taking it."""
+_MANY_NODES, _FEW_TRIALS, _FEW_NODES = 500, 60, 3
+"""The same in a cluster of many nodes."""
 
 
 def helpful(
@@ -30,12 +31,16 @@ def helpful(
         nodes: Where that may be, the nearest first.
         others: What can be done besides, each for itself.
     """
-    if question(builder.view):
+    is_large = len(builder.view.spaces) > _MANY_NODES
+    most_nodes, most = (_FEW_NODES, _FEW_TRIALS) if is_large else (_MOST_NODES, _MOST_TRIALS)
+    near = [*nodes][:most_nodes]
+    if question(builder.view, near):
         return []
-    trials = Trials(builder, question, MOST_TRIALS)
+    trials = Trials(builder, question, near, most)
     found: list[tuple[Remedy, ...]] = [(each,) for each in others if trials.works([each])]
-    for name in [*nodes][:MOST_NODES]:
+    for name in near:
         found += _on(name, builder, wanted, trials)
+    builder.settle()
     reports = dict[str, RemedyReport]()
     for each in sorted(found, key=lambda some: (*cost(some), *(one.change for one in some))):
         reports.setdefault(_alike(each), report_of(each))

@@ -1,5 +1,7 @@
 """What would have a node, or one of its disks, take new replicas again."""
 
+from collections.abc import Sequence
+
 from cli.remedies.finding import helpful
 from cli.remedies.of_nodes import Wanted
 from cli.remedies.remedy import RemedyReport
@@ -14,7 +16,7 @@ _RELIEF = frozenset({"add_disk", "add_node"})
 def relief(node: NodeName, disk: DiskName | None, builder: ViewBuilder) -> list[RemedyReport]:
     """Return what helps a disk, or a node whatever its disks, from the least to the most costly."""
 
-    def takes(view: ClusterView) -> bool:
+    def takes(view: ClusterView, _: Sequence[NodeName]) -> bool:
         space = view.spaces[node]
         if disk is None:
             return space.takes_replicas

@@ -11,6 +11,7 @@ from extender import ClusterView, ViewBuilder
 from longhorn import (
     Condition,
     Node,
+    NodeName,
     Replica,
     Setting,
     Volume,
@@ -21,8 +22,8 @@ from longhorn import (
     volume_change_refusal,
 )
 
-Question = Callable[[ClusterView], bool]
-"""Whether all is well."""
+Question = Callable[[ClusterView, Sequence[NodeName]], bool]
+"""Whether all is well, as far as some nodes are concerned, and those that are new."""
 _PRESSURE = "DiskPressure"
 
 
@@ -32,19 +33,35 @@ class Trials:
     Args:
         builder: Has the cluster.
         question: What is to be so.
+        nodes: Those of concern. The others may stay as they are, whatever a setting makes of them:
+            with thousands of nodes that is what takes long.
         most: Most trials; once they are used up, nothing works any more.
     """
 
-    def __init__(self, builder: ViewBuilder, question: Question, most: int) -> None:
-        self._builder, self._question, self._left = builder, question, most
+    def __init__(
+        self, builder: ViewBuilder, question: Question, nodes: Sequence[NodeName], most: int
+    ) -> None:
+        self._builder, self._question, self._nodes, self._left = builder, question, nodes, most
+        self._known = {*builder.view.spaces}
+        self._tried: dict[str, bool] = {}
 
     def works(self, remedies: Iterable[Remedy]) -> bool:
         """Whether Longhorn takes all changes, and all is well then."""
-        if not self._left:
-            return False
-        self._left -= 1
-        with changed(self._builder, [e for each in remedies for e in each.edits]) as view:
-            return view is not None and self._question(view)
+        asked = [*remedies]
+        key = repr([(each.code, each.figures) for each in asked])
+        if key not in self._tried:
+            if not self._left:
+                return False
+            self._left -= 1
+            self._tried[key] = self._works([e for each in asked for e in each.edits])
+        return self._tried[key]
+
+    def _works(self, edits: Iterable[Edit]) -> bool:
+        with changed(self._builder, edits, self._nodes) as view:
+            if view is None:
+                return False
+            new = [name for name in view.spaces if name not in self._known]
+            return self._question(view, [*self._nodes, *new])
 
     def sufficient(self, remedies: Sequence[Remedy]) -> list[tuple[Remedy, ...]]:
         """Return each of *remedies* that works alone; if none does, the least costly that do all
@@ -61,10 +78,13 @@ class Trials:
 
 
 @contextmanager
-def changed(builder: ViewBuilder, edits: Iterable[Edit]) -> Iterator[ClusterView | None]:
+def changed(
+    builder: ViewBuilder, edits: Iterable[Edit], nodes: Sequence[NodeName]
+) -> Iterator[ClusterView | None]:
     """Make changes, give the cluster as it is then, and take them back.
 
-    It is None if Longhorn refuses one of them.
+    It is None if Longhorn refuses one of them. Only *nodes* and what is changed itself are up to
+    date, also afterwards.
     """
     done: list[tuple[Any, Any]] = []
 
@@ -80,17 +100,18 @@ def changed(builder: ViewBuilder, edits: Iterable[Edit]) -> Iterator[ClusterView
             is_taken = is_taken and refusal(builder, old, new) is None
             if is_taken and new != old:
                 apply(old, new)
-        builder.settle()
-        for old in [*builder.of(Node).values()]:
+        builder.settle_for(nodes)
+        known = builder.of(Node)
+        for old in [known[name] for name in nodes if name in known]:
             new = _relieved(old, builder.view)
             if new is not old:
                 apply(old, new)
-        builder.settle()
+        builder.settle_for(nodes)
         yield builder.view if is_taken else None
     finally:
         for old, new in reversed(done):
             builder.apply(new, old)
-        builder.settle()
+        builder.settle_for(nodes)
 
 
 def refusal(builder: ViewBuilder, old: Any, new: Any) -> str | None:

@@ -45,7 +45,7 @@ def of_volumes(
         if names:
             remedies = _remedies([*names], claims, helps) if rule == "volume-degraded" else ()
             text = f"{count(len(names), 'volume')} {_OF_VOLUMES[rule]}"
-            yield found(rule, text, names.values(), remedies)
+            yield found(rule, text, sorted(names.values()), remedies)
 
 
 def _remedies(

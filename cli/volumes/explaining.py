@@ -221,7 +221,7 @@ def _remedies(
         return []
     view, utc, name = explainer.view, explainer.utc, volume.name
 
-    def is_placed(view: ClusterView) -> bool:
+    def is_placed(view: ClusterView, _: Sequence[NodeName]) -> bool:
         now, replicas = view.volumes[name], view.replicas.get(name, ())
         missing = count_of(now, data_in(view, name)).missing
         waiting = waiting_of(now, replicas, view, utc, is_missing=bool(missing), pod_node=pod_node)

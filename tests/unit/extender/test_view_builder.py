@@ -73,6 +73,18 @@ def test_a_changed_setting_is_settled_in_pieces_of_nodes() -> None:
     assert {limit_bytes(builder.view, each.name) for each in NODES} == {HALF}
 
 
+def test_nodes_that_are_asked_about_are_settled_before_the_others() -> None:
+    builder = building(*NODES)
+
+    builder.apply(None, setting(OVER_PROVISIONING, "50"))
+    builder.settle_for([LAST, NodeName("no-such-node")])
+
+    assert builder.view.settings == Settings(over_provisioning_percent=50)
+    assert [limit_bytes(builder.view, name) for name in (FIRST, LAST)] == [WHOLE, HALF]
+    builder.settle()
+    assert {limit_bytes(builder.view, each.name) for each in NODES} == {HALF}
+
+
 def test_a_changed_setting_is_settled_in_pieces_of_volumes_before_any_node() -> None:
     names = [f"vol-{number}" for number in range(2 * VOLUMES_AT_ONCE + 1)]
     builder = building(node(), *(volume(name, locality=Locality.DISABLED) for name in names))
