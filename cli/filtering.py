@@ -14,7 +14,7 @@ from app.settings import Settings
 from cli.asked import Asked, asked_in_file, workload_of_cluster
 from cli.explaining.answering import Answering, read_answering
 from cli.explaining.explainer import Explainer
-from cli.explaining.lines import Form, lines
+from cli.explaining.lines import lines
 from cli.explaining.pending import pending_lines, pending_pods
 from cli.explaining.report import Explanation
 from cli.explaining.stuck_claims import with_what_is_stuck
@@ -45,6 +45,7 @@ from cli.options import (
     tell,
     warn,
 )
+from cli.pages import Form
 from cli.paragraphs import output_width
 from cli.pods import find_pod, is_file
 from cli.volumes.command import VOLUMES, explain_volume

@@ -68,7 +68,6 @@ REJECTIONS = _OF_FILTER["rejections"]
 EXCLUSIONS = _OF_FILTER["exclusions"]
 PREDICATES = _OF_FILTER["predicates"]
 DISKS = _OF_FILTER["disks"]
-SHORTAGES = _OF_FILTER["shortages"]
 ERRORS = _OF_FILTER["errors"]
 NOTES = _OF_FILTER["notes"]
 REASONS: Table = {code: each for table in _OF_FILTER.values() for code, each in table.items()}

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from cli.catalogue import DISKS, SHORTAGES
 from extender import ClusterView, Rejection
 from extender.explaining import Headroom, Shortfall
 from extender.space import DiskRefusal, NodeSpace, why_unusable
@@ -15,7 +14,6 @@ from longhorn import (
     NodeName,
     Settings,
     Standing,
-    limit_bytes,
     named_volume,
     parts,
 )
@@ -25,21 +23,13 @@ _OVER_PROVISIONING = "storage-over-provisioning-percentage"
 _MINIMAL_AVAILABLE = "storage-minimal-available-percentage"
 _MOST_NAMED = 3
 """Most replicas and images that are named of one disk."""
-_TAKEN = frozenset({"pending_replicas", "room_held"})
-"""The reasons by which there is room, and others are about to take it: nothing is to be changed on
-a disk."""
 
 
 class DiskReason(msgspec.Struct, frozen=True):
-    """Why a disk takes nothing: a code in the table of remedies, and the text with figures."""
+    """Why a disk takes nothing: a code of the catalogue, and the text with figures."""
 
     code: str
     text: str
-
-    @property
-    def action(self) -> str:
-        """What to do."""
-        return DISKS[self.code].action
 
 
 def disk_reasons(view: ClusterView, node: NodeName) -> dict[str, DiskReason]:
@@ -80,42 +70,6 @@ def _said(condition: Condition) -> Iterator[str]:
     text = ": ".join(filter(None, (condition.reason, condition.message)))
     if text:
         yield text
-
-
-class ShortDisk(msgspec.Struct, frozen=True, kw_only=True):
-    """What else is known of a disk that is short: a code in the table of remedies."""
-
-    code: str
-    disk: str
-
-    @property
-    def action(self) -> str:
-        """What to do."""
-        return SHORTAGES[self.code].action
-
-
-def short_disks(
-    name: NodeName, rejection: Rejection, view: ClusterView, shortfalls: Iterable[Shortfall]
-) -> Iterator[ShortDisk]:
-    """Return what else could be done about the disks that a node is short on.
-
-    Args:
-        name: The node.
-        rejection: Why it is rejected.
-        view: The cluster.
-        shortfalls: Those disks, and by how much each is short.
-    """
-    settings = view.settings
-    if settings.unreadable is not None or rejection.reason in _TAKEN:
-        return
-    for each in shortfalls:
-        if each.headroom is not Headroom.LOGICAL:
-            yield ShortDisk(code="room_written", disk=each.disk)
-            continue
-        space = _space(name, each, view)
-        unreserved = limit_bytes(space.disk.maximum_bytes, 0, settings.over_provisioning_percent)
-        if unreserved - space.limit_bytes >= each.bytes:
-            yield ShortDisk(code="room_reserved", disk=each.disk)
 
 
 def node_details(

@@ -93,6 +93,7 @@ class Explainer:
         *,
         all_nodes: bool = False,
         is_made: bool = True,
+        tries: bool = True,
     ) -> Explanation:
         """Decide about a pod, and explain the answer.
 
@@ -104,6 +105,7 @@ class Explainer:
             all_nodes: Explain every disk of every node. Else of many nodes only the disks that are
                 nearest to fitting.
             is_made: False of a pod that its workload has yet to make.
+            tries: Try what would help if no node takes it.
         """
         view, asked, utc = self.view, pod.ref, self.utc
         known = self.cluster.of(KubernetesNode)
@@ -150,7 +152,7 @@ class Explainer:
             shortfalls=short,
             spreads=whole,
         )
-        if result.accepted:
+        if result.accepted or not tries:
             return found
         cordoned = [name for name, why in excluded.items() if why.code == "node_cordoned"]
         # The last: the answer stands only until another question is asked.

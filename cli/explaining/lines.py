@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-import msgspec
-
-from cli.catalogue import ERRORS, in_words
+from cli.catalogue import ERRORS
 from cli.explaining.claims import ClaimReport
 from cli.explaining.report import (
     Explanation,
@@ -13,30 +11,17 @@ from cli.explaining.report import (
     best_first,
     shows_every_disk,
 )
-from cli.paragraphs import ANY_WIDTH, paragraph
+from cli.pages import Form, Page
 from cli.report import disk_lines, other_lines, score_text
 from extender.explaining import Hindrance
 from extender.verdicts import REASONS, ClusterChange
 from longhorn import VolumeName
 from planner.sizes import amount, short_amount
 
-_ARROW = "-> "
 _TOLD_AS_WELL = ("pending_replicas", "volumes_do_not_fit")
 _ABOUT_EXTENDER = ("does_not_ask", "opted_out", "of_daemon_set", "other_scheduler")
-_FEW_REMEDIES = 4
 _FIRST_NODES = 3
 """Most nodes of one reason that are shown unless all are asked for."""
-
-
-class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """How much to print."""
-
-    width: int
-    """Most characters of a line of text; names and figures are never broken."""
-    all_nodes: bool = False
-    """Every node with every disk."""
-    wide: bool = False
-    """Lines of any length, with the names of volumes and replicas in Longhorn."""
 
 
 def lines(found: Explanation, form: Form) -> Iterator[str]:
@@ -45,7 +30,7 @@ def lines(found: Explanation, form: Form) -> Iterator[str]:
     colour = "green" if found.fits else "red"
     yield from page.text(f"pod {found.pod}: ", found.answer, colour=colour)
     yield from page.nearest()
-    yield from page.remedies()
+    yield from page.help()
     if found.error:
         yield from page.text("  ", found.error)
         yield from page.action(ERRORS[found.error_code].action)
@@ -60,25 +45,16 @@ def lines(found: Explanation, form: Form) -> Iterator[str]:
         yield "# scheduled  + what the pod would take  . logical headroom"
 
 
-class _Page:
+class _Page(Page):
     """The parts of the output, all about one explanation."""
 
     def __init__(self, found: Explanation, form: Form) -> None:
+        super().__init__(form)
         self._found = found
-        self._form = form
         self._names = found.volume_names
         total = len(found.accepted) + len(found.reasons)
         self.shows_bars = shows_every_disk(total, all_nodes=form.all_nodes)
         """Whether each disk has its line."""
-
-    def text(self, start: str, text: str, *, colour: str | None = None) -> Iterator[str]:
-        """Break a text into lines; the later ones are indented as far as *start* is long."""
-        width = ANY_WIDTH if self._form.wide else self._form.width
-        yield from paragraph(start, text, width, colour=colour)
-
-    def action(self, action: str) -> Iterator[str]:
-        """Write what to do."""
-        yield from self.text(f"  {_ARROW}", in_words(action), colour="cyan")
 
     def nearest(self) -> Iterator[str]:
         """Name the smallest change that would let the pod in, if no node takes it."""
@@ -92,23 +68,18 @@ class _Page:
             size_bytes, name, disk = min(short)
             yield from self.text("nearest: ", f"{short_amount(size_bytes)} short on {name}/{disk}")
 
-    def remedies(self) -> Iterator[str]:
-        """Write what would help, the least costly first."""
-        found = self._found.remedies
-        shown = found if self._form.all_nodes else found[:_FEW_REMEDIES]
-        if shown:
+    def help(self) -> Iterator[str]:
+        """Write what would get the pod a node."""
+        if self._found.remedies:
             yield from self.text("  ", "each of these would help, as tried here:")
-        for each in shown:
-            yield from self.action(each.text)
-        if len(shown) < len(found):
-            yield f"  and {len(found) - len(shown)} more: --all shows them"
+            yield from self.remedies(self._found.remedies)
 
     def claims(self) -> Iterator[str]:
         """Write what the pod asks for, claim by claim."""
         namespace = self._found.pod.partition("/")[0]
         for each in self._found.claims:
             name = each.claim.removeprefix(f"{namespace}/")
-            yield from self.text(f"  {name}  ", _asked(each, wide=self._form.wide))
+            yield from self.text(f"  {name}  ", _asked(each, wide=self.form.wide))
             for selector in each.selectors:
                 tags = ",".join(selector.tags)
                 hint = f": {selector.hint}" if selector.hint else ""
@@ -120,7 +91,7 @@ class _Page:
 
     def _replicas(self, claim: ClaimReport) -> Iterator[str]:
         for each in claim.replicas:
-            name = f" ({each.name})" if self._form.wide else ""
+            name = f" ({each.name})" if self.form.wide else ""
             yield f"{each.node} {each.state}{name}" if each.node else f"{each.state}{name}"
 
     def notes(self, *, about_extender: bool = False) -> Iterator[str]:
@@ -195,16 +166,8 @@ class _Page:
             yield from self.text("    ", detail)
         yield from self._disks(name, indent)
         refused = self._found.disks.get(name, {}) if self._is_about_disks(reason) else {}
-        by_action: dict[str, list[str]] = {}
-        for short in () if self._found.remedies else reason.short_disks:
-            by_action.setdefault(short.action, []).append(short.disk)
-        for disk, each in refused.items():
-            if not self._found.remedies:
-                by_action.setdefault(each.action, []).append(disk)
-            if not self.shows_bars:
-                yield from self.text(f"    {disk} ", each.text)
-        for action, disks in by_action.items():
-            yield from self.text("    ", f"{_ARROW}{', '.join(disks)}: {action}", colour="cyan")
+        for disk, each in () if self.shows_bars else refused.items():
+            yield from self.text(f"    {disk} ", each.text)
 
     def _is_tried(self, reason: ReasonReport) -> bool:
         """Whether what helps against it stands above."""

@@ -39,7 +39,7 @@ def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> Pendin
     """Decide about each pod that has no node, each by itself."""
     found, notes = list[PendingPod](), dict[str, NoteReport]()
     for pod in explainer.pending():
-        answer = explainer.explain(pod, candidates)
+        answer = explainer.explain(pod, candidates, tries=False)
         notes |= {each.text: each for each in answer.notes if each.code in _OF_ALL}
         found.append(
             PendingPod(pod=pod.key, fits=answer.fits, answer=answer.answer, error=answer.error)

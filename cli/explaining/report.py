@@ -12,7 +12,6 @@ from cli.catalogue import (
     EXCLUSIONS,
     NOTES,
     REJECTIONS,
-    SHORTAGES,
     Entry,
     Table,
 )
@@ -21,7 +20,6 @@ from cli.explaining.details import (
     claims_of_volumes,
     disk_reasons,
     node_details,
-    short_disks,
 )
 from cli.explaining.notes import Note
 from cli.remedies.remedy import RemedyReport
@@ -44,8 +42,8 @@ def _one_of(*tables: Table) -> msgspec.Meta:
 
 
 NoteCode = Annotated[str, _one_of(NOTES)]
-ReasonCode = Annotated[str, _one_of(REJECTIONS, EXCLUSIONS, DISKS)]
-ShortageCode = Annotated[str, _one_of(SHORTAGES)]
+ReasonCode = Annotated[str, _one_of(REJECTIONS, EXCLUSIONS)]
+DiskCode = Annotated[str, _one_of(DISKS)]
 ErrorCode = Annotated[str, _one_of(ERRORS, {"": Entry()})]
 
 
@@ -59,16 +57,15 @@ class NoteReport(msgspec.Struct):
     """Whether kube-scheduler gives the pod no node because of it."""
 
 
-class ShortDiskReport(msgspec.Struct):
-    """What could be done about a disk that is short; *code* is in docs/troubleshooting.md."""
+class DiskReport(msgspec.Struct):
+    """Why a disk is not taken; *code* is in docs/reasons.md."""
 
-    code: ShortageCode
-    disk: str
-    action: str
+    code: DiskCode
+    text: str
 
 
 class ReasonReport(msgspec.Struct):
-    """Why a node or a disk is not taken; *code* is in docs/troubleshooting.md."""
+    """Why a node is not taken; *code* is in docs/troubleshooting.md."""
 
     code: ReasonCode
     text: str
@@ -79,8 +76,6 @@ class ReasonReport(msgspec.Struct):
     """With so much more on one disk the node would take the pod; null if it is not about that."""
     short_disk: str = ""
     """That disk."""
-    short_disks: Sequence[ShortDiskReport] = ()
-    """What else could be done about disks that are short."""
 
 
 class SpreadReport(msgspec.Struct):
@@ -112,7 +107,7 @@ class Explanation(Report):
     """Of each rejected node."""
     excluded: Mapping[str, ReasonReport]
     """Nodes that kube-scheduler itself leaves out; they were not judged."""
-    disks: Mapping[str, Mapping[str, ReasonReport]]
+    disks: Mapping[str, Mapping[str, DiskReport]]
     """By node, the disks that take no new replica whatever it is."""
     spreads: Sequence[SpreadReport]
     """Of each volume, if the pod goes to the best node that accepts it."""
@@ -174,8 +169,7 @@ def explanation(
         excluded={name: _exclusion(why) for name, why in excluded.items()},
         disks={
             name: {
-                disk: ReasonReport(code=each.code, text=each.text, action=DISKS[each.code].action)
-                for disk, each in refused.items()
+                disk: DiskReport(code=each.code, text=each.text) for disk, each in refused.items()
             }
             for name in report.nodes
             if (refused := disk_reasons(view, NodeName(name)))
@@ -238,10 +232,6 @@ def _node_reason(
         details=node_details(name, rejection, view, shortfalls, owners),
         short_bytes=nearest.bytes if nearest else None,
         short_disk=nearest.disk if nearest else "",
-        short_disks=[
-            ShortDiskReport(code=each.code, disk=each.disk, action=each.action)
-            for each in short_disks(name, rejection, view, shortfalls)
-        ],
     )
 
 

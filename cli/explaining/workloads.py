@@ -6,8 +6,9 @@ import msgspec
 
 from cli.asked import Alike, Asked
 from cli.explaining.explainer import Explainer
-from cli.explaining.lines import Form, lines
+from cli.explaining.lines import lines
 from cli.explaining.report import Explanation
+from cli.pages import Form
 from cli.paragraphs import paragraph
 from longhorn import NodeName
 from planner.naming import first_of

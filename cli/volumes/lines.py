@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 
 from cli.catalogue import in_words
-from cli.explaining.lines import Form
-from cli.paragraphs import ANY_WIDTH, paragraph, table
+from cli.pages import Form, Page
+from cli.paragraphs import table
 from cli.volumes.report import PlaceReport, State, VolumeReport
 from planner.sizes import gib
 
-_ARROW = "-> "
 _NOWHERE = "no node takes it; each of these would help, as tried here:"
-_FEW_REMEDIES = 4
 _FEW_NODES = 4
 """So many nodes that take no replica are shown for one reason, unless all are asked for."""
 
@@ -33,29 +31,19 @@ def volume_lines(found: VolumeReport, form: Form) -> Iterator[str]:
     yield from page.scheduled()
 
 
-class _Page:
+class _Page(Page):
     """The parts of the output, all about one volume."""
 
     def __init__(self, found: VolumeReport, form: Form) -> None:
+        super().__init__(form)
         self._found = found
-        self._form = form
-
-    def text(self, start: str, text: str, *, colour: str | None = None) -> Iterator[str]:
-        """Break a text into lines; the later ones are indented as far as *start* is long."""
-        width = ANY_WIDTH if self._form.wide else self._form.width
-        yield from paragraph(start, text, width, colour=colour)
-
-    def action(self, action: str, indent: str = "  ") -> Iterator[str]:
-        """Write what to do, if anything."""
-        if action != "Nothing.":
-            yield from self.text(f"{indent}{_ARROW}", in_words(action), colour="cyan")
 
     def replicas(self) -> Iterator[str]:
         """Write a line for each replica."""
         rows = [
             (
                 f"  {each.node}/{each.disk}" if each.node else "  not placed",
-                f"{each.text} ({each.name})" if self._form.wide else each.text,
+                f"{each.text} ({each.name})" if self.form.wide else each.text,
             )
             for each in self._found.replicas
         ]
@@ -82,18 +70,9 @@ class _Page:
             yield from self.text(
                 "  ", _NOWHERE if found.remedies else "no node takes it", colour="red"
             )
-            yield from self.remedies()
+            yield from self.remedies(found.remedies)
         if found.in_the_way:
             yield from self.text("  ", found.in_the_way)
-
-    def remedies(self) -> Iterator[str]:
-        """Write what would help, the least costly first."""
-        found = self._found.remedies
-        shown = found if self._form.all_nodes else found[:_FEW_REMEDIES]
-        for each in shown:
-            yield from self.action(each.text)
-        if len(shown) < len(found):
-            yield f"  and {len(found) - len(shown)} more: --all shows them"
 
     def nodes(self) -> Iterator[str]:
         """Write what each node is to it, those of one reason together."""
@@ -101,7 +80,7 @@ class _Page:
         for each in self._found.nodes:
             groups.setdefault((each.code, each.text), []).append(each)
         for (_, text), nodes in sorted(groups.items(), key=_usefulness):
-            shown = nodes if self._form.all_nodes else nodes[:_FEW_NODES]
+            shown = nodes if self.form.all_nodes else nodes[:_FEW_NODES]
             more = f" and {len(nodes) - len(shown)} more" if len(shown) < len(nodes) else ""
             names = ", ".join(each.node for each in shown)
             colour = "green" if nodes[0].takes else "red"
@@ -113,7 +92,7 @@ class _Page:
                     yield from self.text("    ", detail)
                 for disk, why in each.disks.items():
                     yield from self.text(f"    {disk}  ", why)
-        if any(len(nodes) > _FEW_NODES for nodes in groups.values()) and not self._form.all_nodes:
+        if any(len(nodes) > _FEW_NODES for nodes in groups.values()) and not self.form.all_nodes:
             yield "  --all shows every node"
 
     def pods(self) -> Iterator[str]:

@@ -7,10 +7,11 @@ import pytest
 
 from app.settings import Settings
 from cli.explaining.explainer import Explainer
-from cli.explaining.lines import Form, lines
+from cli.explaining.lines import lines
 from cli.files import load_cluster
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
+from cli.pages import Form
 from tests.builders import GIB, core_document, node_document
 from tests.unit.cli.plans import ROOT, Run, write
 from tests.unit.cli.situations import claim, pod, storage_class
