@@ -21,6 +21,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     why_nobody_leads: str = ""
     why_no_scheduler: str = ""
+    is_installed: bool = True
+    """Whether anything of the extender is there."""
 
 
 def read_answering(settings: Settings, kubeconfig: Path | None, context: str | None) -> Answering:
@@ -47,6 +49,7 @@ def read_answering(settings: Settings, kubeconfig: Path | None, context: str | N
         return Answering(
             why_nobody_leads=why_nobody_leads(lease, config_map, namespace, datetime.now(UTC)),
             why_no_scheduler=why_no_scheduler(scheduler, namespace),
+            is_installed=not (lease is scheduler is config_map is None),
         )
 
     return asyncio.run(read())

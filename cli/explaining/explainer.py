@@ -118,7 +118,7 @@ class Explainer:
             *answering_notes(pod, self._answering, [SCHEDULER_NAME, *schedulers]),
             *pod_notes(pod, schedulers),
             *held_notes(pod, self.cluster, view),
-            *ask_notes(pod, claims),
+            *(ask_notes(pod, claims) if self._answering.is_installed else ()),
             *claim_notes(pod, view),
         ]
         if not is_made:

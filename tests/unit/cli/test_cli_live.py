@@ -226,6 +226,18 @@ def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missi
     assert status == 0
 
 
+def test_note_that_nobody_asks_the_extender_needs_an_extender(
+    full: FakeApiServer, config: str, called: Run
+) -> None:
+    _, with_lease, _ = called(*FILTER, "--kubeconfig", config)
+    full.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
+
+    _, without, _ = called(*FILTER, "--kubeconfig", config)
+
+    assert "note: no container asks for" in with_lease
+    assert "note: no container asks for" not in without
+
+
 def test_a_pod_without_the_resource_needs_nobody_of_ours(
     full: FakeApiServer, config: str, called: Run
 ) -> None:
