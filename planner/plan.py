@@ -40,6 +40,10 @@ class Step(Protocol):
         """
 
 
+WAITED = "what waits already"
+"""The title of the step before all others, if there is something to do already."""
+
+
 class Plan:
     """A cluster and what becomes of it.
 
@@ -67,6 +71,7 @@ class Plan:
         *,
         in_flight: int,
         asked: Callable[[int], None] = lambda _pods: None,
+        ignores_waiting: bool = False,
     ) -> None:
         self.cluster = cluster
         self.volumes = Volumes(cluster, random)
@@ -81,7 +86,8 @@ class Plan:
             in_flight=in_flight,
             asked=asked,
         )
-        self._waiting = [Batch(pods=(pod,)) for pod in _pending(cluster)]
+        pending = [] if ignores_waiting else [*_pending(cluster)]
+        self._waiting = [Batch(pods=(pod,)) for pod in pending]
         self._waited = {pod.key for pod in _pending(cluster)}
         self._unplanned: dict[str, list[str]] = {}
         """What pods ask for and no plan goes by, and which pods."""
@@ -104,7 +110,7 @@ class Plan:
         self.follow()
         events = self.schedule(waiting)
         if events:
-            self._report("what waits already", events)
+            self._report(WAITED, events)
 
     def take(self, step: Step) -> StepReport:
         """Take one step more, and return what it leads to.

@@ -99,6 +99,12 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 1
     in_flight: InFlight = 20
+    ignore_waiting: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-waiting", help="Plan as if pods that wait already for a node were not there."
+        ),
+    ] = False
     output: Printed = Output.TABLE
     show_all: Annotated[bool, typer.Option("--all", help="Show every event and node.")] = False
     html: Annotated[
@@ -177,6 +183,7 @@ def _plan(name: str, make: Callable[[str], list[Step]], given: Common) -> None:
         policy_name=given.policy,
         settings=settings,
         in_flight=given.in_flight,
+        ignores_waiting=given.ignore_waiting,
     )
     # Of a scenario it is asked whether it works, also if it fills the cluster.
     is_capacity = name != "run" and isinstance(asked[0], Fill | FillSized)

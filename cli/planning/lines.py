@@ -9,6 +9,7 @@ from cli.paragraphs import paragraph, printable, table
 from planner.naming import first_of, natural
 from planner.outcome import PlanReport
 from planner.picture import DiskReport, Event, Kind, NodeReport, PlannedVolume, Reason, StepReport
+from planner.plan import WAITED
 from planner.sizes import amount, gib
 
 _MOST_BEFORE = 5
@@ -62,9 +63,14 @@ def lines(report: PlanReport, form: Form) -> Iterator[str]:
         yield ""
         yield "before the plan"
         yield from _warnings(before, form, _MOST_BEFORE)
-    for number, step in enumerate(steps, start=1):
+    waited = [each for each in steps if each.title == WAITED]
+    for number, step in enumerate([each for each in steps if each not in waited], start=1):
         yield ""
         yield from paragraph(f"{number}. ", step.title, form.width)
+        yield from _step(step, form)
+    for step in waited:  # it comes first, and is not what was asked
+        yield ""
+        yield from paragraph("", f"{step.title}, before all else", form.width)
         yield from _step(step, form)
     yield ""
     yield from _before_and_after(report, form)

@@ -35,6 +35,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """Of the process."""
     in_flight: int
     """So many pods get nodes before Longhorn has placed their replicas."""
+    ignores_waiting: bool = False
+    """Whether pods that wait already are left out."""
 
 
 def run_plan(
@@ -93,6 +95,7 @@ def _new_plan(planned: Planned, seed: int, asked: Callable[[int], None]) -> Plan
         Random(seed),  # noqa: S311 (no secret)
         in_flight=planned.in_flight,
         asked=asked,
+        ignores_waiting=planned.ignores_waiting,
     )
     plan.notes += notes
     return plan

@@ -303,8 +303,11 @@ def test_a_pod_that_waited_before_a_step_does_not_count_against_it(told: Told) -
     there += [volume(dataLocality="strict-local", numberOfReplicas=1)]
 
     found = told(there, "plan", "cordon", "n2")
+    without = told(there, "plan", "cordon", "n2", "--ignore-waiting")
 
     assert found.startswith("all of it works: 1 pod waits as before")
+    assert found.index("1. cordon n2") < found.index("what waits already, before all else")
+    assert without.startswith("all of it works: nothing moves")
 
 
 OLD, NEW = {"failedAt": "2026-10-01T10:00:00Z"}, {"failedAt": "2026-11-26T10:00:00Z"}
