@@ -184,7 +184,7 @@ image-release: ## Build the image for two architectures and push it (needs build
 
 plugin: $(VENV)/.installed-plugin ## Build the kubectl plugin, one file that needs no Python (PLATFORM=linux-amd64)
 	$(PLUGIN)/pyinstaller --onefile --name kubectl-longhorn_scheduler --log-level ERROR --noconfirm \
-		--paths . --copy-metadata longhorn-scheduler-extender --collect-data app.page --exclude-module uvloop \
+		--paths . --copy-metadata longhorn-scheduler-extender --collect-data app.page --collect-data cli.catalogue --exclude-module uvloop \
 		--distpath dist --workpath dist/plugin --specpath dist/plugin cli/__main__.py
 	tar -czf dist/kubectl-longhorn_scheduler-$(PLATFORM).tar.gz LICENSE -C dist kubectl-longhorn_scheduler
 
