@@ -290,7 +290,7 @@ def unjudged_notes(claims: Iterable[ClaimReport]) -> Iterator[Note]:
     elif all(each.never_local for each in longhorns):
         yield Note("never_local", "no volume of the pod can have its data on the pod's node")
     elif not any(each.local for each in longhorns):
-        yield Note("nothing_local", "no volume of the pod must have a replica on its node")
+        yield Note("nothing_local", "no volume of the pod needs a replica on its node")
 
 
 def spread_notes(spreads: Iterable[Spread], names: Mapping[VolumeName, str]) -> Iterator[Note]:

@@ -70,7 +70,7 @@ def test_volume_that_is_limited_to_a_node_that_is_gone(ask: Ask) -> None:
         "0 of 1 nodes: 1 excluded by kube-scheduler",
         "node-1: excluded by kube-scheduler: PersistentVolume pv-web of claim default/web is "
         "limited to nodes with kubernetes.io/hostname In node-9",
-        "-> Make the pod fit on one of these nodes",
+        "-> Let the pod run on one of these nodes",
         "restore the volume from a backup",
     )
 
@@ -112,7 +112,7 @@ def test_nodes_that_are_disabled_in_longhorn_alone(ask: Ask) -> None:
         shown,
         "1 with scheduling disabled in Longhorn, 1 without room on one disk",
         "node-1: scheduling is disabled on the Longhorn node",
-        "-> Allow it in Longhorn.",
+        "-> Allow scheduling on the node in Longhorn.",
         "nearest: 5.0 GiB short on node-2/disk-1",
     )
 

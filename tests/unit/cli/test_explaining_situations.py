@@ -360,7 +360,7 @@ def test_strict_local_volume_elsewhere(ask: Ask) -> None:
         shown,
         "note: web is strict-local, and its replica is on node-1",
         "node-2: a strict-local volume of the pod has its replica on another node",
-        "-> Make the pod fit there",
+        "-> Let the pod run there",
     )
 
 
@@ -438,7 +438,7 @@ def test_volume_of_locality_disabled_without_room_anywhere(ask: Ask) -> None:
         "web: 1 of 1 replicas find no place: no disk has room for one",
         ADD_A_DISK,
     )
-    assert "note: no volume of the pod must" not in shown
+    assert "note: no volume of the pod needs" not in shown
 
 
 def test_a_claim_that_names_no_class_is_of_the_default_one(ask: Ask) -> None:
