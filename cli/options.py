@@ -88,12 +88,13 @@ class WideOutput(StrEnum):
     YAML = "yaml"
 
 
-def _output_option(kinds: type[StrEnum]) -> Any:
+def output_option(kinds: type[StrEnum]) -> Any:
+    """Return the option that says how an answer is printed."""
     return typer.Option("--output", "-o", metavar="|".join(kinds), help="How to print the answer.")
 
 
-Printed = Annotated[Output, _output_option(Output)]
-PrintedWide = Annotated[WideOutput, _output_option(WideOutput)]
+Printed = Annotated[Output, output_option(Output)]
+PrintedWide = Annotated[WideOutput, output_option(WideOutput)]
 Quiet = Annotated[
     bool,
     typer.Option(
@@ -207,7 +208,7 @@ def tell(start: str, text: str) -> None:
         typer.echo(line, err=True)
 
 
-def print_answer(report: msgspec.Struct, output: Output | WideOutput, lines: Iterable[str]) -> None:
+def print_answer(report: msgspec.Struct, output: StrEnum, lines: Iterable[str]) -> None:
     """Print a report for programs, or for people the lines that are made of it.
 
     Raises:

@@ -1,94 +1,94 @@
 """The command `survey`: what is at risk, offline as well."""
 
-from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.errors import InputError
-from app.page.now import claims_by_volume
 from cli.catalogue import Severity
-from cli.explaining.explainer import Explainer
-from cli.holders import holders_for
-from cli.kube.pods import Pod
-from cli.kube.resources import ASKED
+from cli.explaining.reading import Where, read_explainer
+from cli.findings import Finding
 from cli.missing import ANSWERED_FROM
-from cli.options import (
-    Also,
-    ClusterFile,
-    Context,
-    Kubeconfig,
-    Output,
-    Printed,
-    Quiet,
-    check_origin,
-    load_settings,
-    origin_of,
-    print_answer,
-    read_files,
-    warn,
-)
+from cli.options import command_of, load_settings, output_option, print_answer, warn
 from cli.paragraphs import output_width
 from cli.remedies.relief import relief
 from cli.survey.found import Helps
+from cli.survey.ignoring import read_ignored, without
+from cli.survey.junit import junit_lines
 from cli.survey.lines import lines
-from cli.survey.survey import survey
+from cli.survey.survey import survey_of
 from cli.volumes.command import what_helps
-from extender import Extender
-from longhorn import Node
 
-_NO_ERROR, _ERRORS = 0, 1
+_FINE, _FAILS = 0, 1
 
 
-def show_survey(
-    cluster_file: ClusterFile = None,
-    also: Also = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    output: Printed = Output.TABLE,
-    show_all: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--all", help="Name every object.")
-    ] = False,
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
-) -> None:
+class FailOn(StrEnum):
+    """From which severity on a finding makes the exit status 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    NEVER = "never"
+
+
+class SurveyOutput(StrEnum):
+    """How the answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    JUNIT = "junit"
+
+
+class _Options(Where, frozen=True, kw_only=True):
+    """What is given to the command."""
+
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            metavar="|".join(FailOn), help="How bad a finding is that makes the exit status 1."
+        ),
+    ] = FailOn.ERROR
+    ignore: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Leave out what is known: a code, or a code and an object, in each line, with * "
+            "for any characters; # begins a comment.",
+        ),
+    ] = None
+    output: Annotated[SurveyOutput, output_option(SurveyOutput)] = SurveyOutput.TABLE
+    show_all: Annotated[bool, typer.Option("--all", help="Name every object.")] = False
+
+
+@command_of(_Options)
+def show_survey(given: _Options) -> None:
     """Find what is at risk: volumes, nodes that may not be lost, disks that fill up, classes.
 
     It looks at objects alone, so it works on files and on a support bundle. What it finds has a
     remedy each; `doctor` checks the installation of the extender instead.
 
     Exit status: 0 no error (there may be warnings), 1 some error, 2 the input cannot be used.
+    With --fail-on, 1 stands for some finding as bad as that.
     """
-    settings = load_settings()
-    check_origin(cluster_file, kubeconfig, context, also)
-    if cluster_file is None:
-        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
-
-        cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
-        warn(problems, quiet=quiet)
-    else:
-        cluster, problems = read_files(cluster_file, also, ANSWERED_FROM, ASKED)
-        warn(problems, quiet=quiet)
-    if not cluster.of(Node):
-        raise InputError("there is no Longhorn Node, so there is nothing to look at")
-    origin, utc = None, None
-    if cluster_file is None:
-        utc = datetime.now(UTC)
-    else:
-        origin = origin_of(cluster_file, also)
-    explainer = Explainer(cluster, settings, utc, origin)
-    view = explainer.view
-    held = (
-        f"{pod.key} ({holder.text})"
-        for _, pod in sorted(cluster.of(Pod).items())
-        for _, holder in holders_for(pod, cluster, view)
-    )
+    ignored = read_ignored(given.ignore) if given.ignore is not None else []
+    explainer = read_explainer(given, load_settings(), ANSWERED_FROM)
     helps = Helps(
         volume=lambda name: what_helps(name, explainer),
         disk=lambda node, disk: [each.text for each in relief(node, disk, explainer.builder)],
     )
-    claims = claims_by_volume(view.claims.values(), view)
-    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
-    found = survey(view, extender, claims, held, helps)
-    print_answer(found, output, lines(found, output_width(), show_all=show_all))
-    is_bad = any(each.severity is Severity.ERROR for each in found.findings)
-    raise typer.Exit(_ERRORS if is_bad else _NO_ERROR)
+    found, idle = without(survey_of(explainer, helps), ignored)
+    warn(idle, quiet=given.quiet)
+    if given.output is SurveyOutput.JUNIT:
+        shown = junit_lines(found, lambda each: _fails(each, given.fail_on))
+    else:
+        shown = lines(found, output_width(), show_all=given.show_all)
+    print_answer(found, given.output, shown)
+    raise typer.Exit(_FAILS if any(_fails(e, given.fail_on) for e in found.findings) else _FINE)
+
+
+def _fails(each: Finding, least: FailOn) -> bool:
+    order = [*Severity]
+    return least is not FailOn.NEVER and order.index(each.severity) <= order.index(Severity(least))

@@ -18,5 +18,7 @@ def lines(found: Survey, width: int, *, show_all: bool) -> Iterator[str]:
     text = first_of(nodes, len(nodes) if show_all else _MOST_NODES) if nodes else "none"
     yield from paragraph("may be lost, each alone: ", text, width, indent=_WIDTH)
     yield from finding_lines(found.findings, width, show_all=show_all)
+    if found.ignored:
+        yield f"{'note':{_WIDTH}}--ignore leaves out {found.ignored} more"
     for note in found.notes:
         yield from paragraph(f"{'note':{_WIDTH}}", note, width, indent=_WIDTH)

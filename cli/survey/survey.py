@@ -4,8 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from app.page.now import claims_by_volume
 from cli.catalogue import Severity
+from cli.explaining.explainer import Explainer
 from cli.findings import Finding
+from cli.holders import holders_for
+from cli.kube.pods import Pod
 from cli.survey.found import Helps
 from cli.survey.losses import endangered
 from cli.survey.of_classes import of_claims, of_classes
@@ -24,6 +28,20 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """Each of them alone, without that a volume loses its data."""
     notes: tuple[str, ...]
     """What is not known."""
+    ignored: int = 0
+    """How many objects of findings are left out, by `--ignore`."""
+
+
+def survey_of(explainer: Explainer, helps: Helps | None = None) -> Survey:
+    """Look at all of a cluster; *helps* says what would help."""
+    view, cluster = explainer.view, explainer.cluster
+    held = (
+        f"{pod.key} ({holder.text})"
+        for _, pod in sorted(cluster.of(Pod).items())
+        for _, holder in holders_for(pod, cluster, view)
+    )
+    claims = claims_by_volume(view.claims.values(), view)
+    return survey(view, explainer.extender, claims, held, helps)
 
 
 def survey(
