@@ -1,15 +1,20 @@
 """What is left of the data of volumes, and how safe they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cli.data import data_in
 from cli.findings import Finding
+from cli.kube.pods import Pod
 from cli.survey.found import Helps, count, found, named
 from extender import ClusterView
+from extender.demand import LONGHORN_DRIVERS
+from extender.kubernetes import Claim, ClaimKey
 from longhorn import DataState, Locality, NodeName, Volume, VolumeData, VolumeName
+from planner.naming import first_of
+from planner.records import Wishes
 from planner.sizes import amount
 
-_MOST_TRIED = 3
+_MOST_TRIED, _MOST_NAMED = 3, 3
 _OF_OTHERS = "Of the others, `filter volume/NAME` says what would help."
 
 
@@ -18,6 +23,33 @@ def of_pods(held: Sequence[str]) -> Iterator[Finding]:
     if held:
         text = f"{count(len(held), 'pod')} on nodes without the volume that they wait for"
         yield found("volume-held", text, held)
+
+
+def of_shared(pods: Iterable[Pod], view: ClusterView) -> Iterator[Finding]:
+    """Name the claims that one node at a time can have, with pods on several."""
+    users: dict[ClaimKey, dict[NodeName, str]] = {}
+    for pod in sorted(pods, key=lambda each: each.key):
+        wishes, node = pod.wishes or Wishes(), pod.status.node
+        # One that ends makes room: on a node that is down it may have been moved.
+        if node is not None and not (pod.status.ended or wishes.deleting):
+            for key in pod.ref.claims:
+                users.setdefault(key, {}).setdefault(node, pod.key)
+    shared = [
+        f"{key} ({first_of([f'{pod} on {node}' for node, pod in on.items()], _MOST_NAMED)})"
+        for key, on in sorted(users.items())
+        if len(on) > 1 and _is_for_one_node(view.claims.get(key), view)
+    ]
+    if shared:
+        text = f"{count(len(shared), 'claim')} for one node at a time, with pods on several"
+        yield found("claim-shared", text, shared)
+
+
+def _is_for_one_node(claim: Claim | None, view: ClusterView) -> bool:
+    """Whether a claim is Longhorn's, and neither ReadWriteMany nor ReadOnlyMany."""
+    if claim is None or claim.read_write_many or claim.read_only_many:
+        return False
+    bound = view.persistent_volumes.get(claim.persistent_volume or "")
+    return bound is not None and bound.driver in LONGHORN_DRIVERS
 
 
 def of_nodes(

@@ -14,7 +14,7 @@ from cli.survey.found import Helps
 from cli.survey.losses import endangered
 from cli.survey.of_classes import of_claims, of_classes
 from cli.survey.of_disks import of_disks
-from cli.survey.of_volumes import of_leftovers, of_nodes, of_pods, of_volumes
+from cli.survey.of_volumes import of_leftovers, of_nodes, of_pods, of_shared, of_volumes
 from extender import ClusterView, Extender
 from longhorn import NodeName, VolumeName
 
@@ -41,7 +41,7 @@ def survey_of(explainer: Explainer, helps: Helps | None = None) -> Survey:
         for _, holder in holders_for(pod, cluster, view)
     )
     claims = claims_by_volume(view.claims.values(), view)
-    return survey(view, explainer.extender, claims, held, helps)
+    return survey(view, explainer.extender, claims, held, helps, cluster.of(Pod).values())
 
 
 def survey(
@@ -50,6 +50,7 @@ def survey(
     claims: Mapping[VolumeName, str],
     held: Iterable[str] = (),
     helps: Helps | None = None,
+    pods: Iterable[Pod] = (),
 ) -> Survey:
     """Look at everything.
 
@@ -59,6 +60,7 @@ def survey(
         claims: How volumes are named, by their claims.
         held: Pods that wait for a volume, each with what holds that.
         helps: Says what would help.
+        pods: All that are known.
     """
     helps = helps or Helps()
     lost_with, classes = endangered(view), [*of_classes(view, extender)]
@@ -66,6 +68,7 @@ def survey(
         *of_volumes(view, claims, helps),
         *of_nodes(lost_with, claims),
         *of_pods([*held]),
+        *of_shared(pods, view),
         *of_disks(view, helps),
         *classes,
         *of_claims(view, {each.text for each in classes}),

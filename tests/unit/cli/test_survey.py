@@ -8,15 +8,22 @@ from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
 from cli.catalogue import Severity
+from cli.kube.pods import Pod
 from cli.survey.survey import Survey, survey
 from extender import Extender
-from longhorn import Condition, Locality, Unreadable, Volume, VolumeName
+from extender.kubernetes import PodStatus
+from longhorn import Condition, Locality, NodeName, Unreadable, Volume, VolumeName
+from planner.records import Wishes
 from tests.builders import (
     GENEROUS,
     GIB,
     bare_class,
+    bound,
+    claim,
     disk,
     node,
+    persistent_volume,
+    pod,
     replica,
     setting,
     shard,
@@ -123,6 +130,50 @@ def test_which_nodes_may_be_lost() -> None:
     shown = found(*NODES, volume(), *copies(1), volume("b", replicas=2))
 
     assert shown.nodes_that_may_be_lost == ("node-2", "node-3")
+
+
+def user(name: str, on: str | None, claim_name: str = "vol", **more: Any) -> Pod:
+    node_name = None if on is None else NodeName(on)
+    status = PodStatus(node=node_name, ended=more.pop("ended", False))
+    return Pod(ref=pod(claim_name, name=name), status=status, wishes=Wishes(**more))
+
+
+MANY = replace(claim("vol", persistent_volume="pv-vol"), read_write_many=True)
+READERS = replace(MANY, read_write_many=False, read_only_many=True)
+EBS = persistent_volume("pv-vol", driver="ebs.csi.aws.com")
+ON_BOTH = [user("web-a", "node-1"), user("web-b", "node-2")]
+
+
+@pytest.mark.parametrize(
+    ("pods", "instead", "expected"),
+    [
+        pytest.param(ON_BOTH, None, ["default/vol (default/web-a on node-1, "
+            "default/web-b on node-2)"], id="on-two-nodes"),
+        pytest.param([*ON_BOTH, user("web-c", "node-3"), user("web-d", "node-4")], None,
+            ["default/vol (default/web-a on node-1, default/web-b on node-2, default/web-c on "
+            "node-3 and 1 more)"], id="on-four-nodes"),
+        pytest.param(ON_BOTH[:1], None, [], id="one-pod"),
+        pytest.param([ON_BOTH[0], user("web-b", "node-1")], None, [], id="on-one-node"),
+        pytest.param([ON_BOTH[0], user("web-b", None)], None, [], id="without-a-node"),
+        pytest.param([ON_BOTH[0], user("web-b", "node-2", ended=True)], None, [], id="ended"),
+        pytest.param([ON_BOTH[0], user("web-b", "node-2", deleting=True)], None, [], id="ending"),
+        pytest.param([ON_BOTH[0], user("web-b", "node-2", "other")], None, [], id="of-its-own"),
+        pytest.param(ON_BOTH, MANY, [], id="read-write-many"),
+        pytest.param(ON_BOTH, READERS, [], id="read-only-many"),
+        pytest.param(ON_BOTH, EBS, [], id="other-storage"),
+    ],
+)  # fmt: skip
+def test_a_claim_for_one_node_with_pods_on_several(
+    pods: list[Pod], instead: AnyRecord | None, expected: list[str]
+) -> None:
+    records = [each for each in bound(volume()) if type(each) is not type(instead)]
+    view = view_of(*NODES, *records, *([instead] if instead else []))
+
+    shown = survey(view, Extender(GENEROUS), {}, pods=pods).findings
+
+    assert [each.code for each in shown] == ["claim-shared"] * len(expected)
+    assert [about for each in shown for about in each.objects] == expected
+    assert all("strategy.type: Recreate" in each.remedies[0] for each in shown)
 
 
 @pytest.mark.parametrize(
