@@ -13,6 +13,7 @@ from app.disk_schedule.settings import load_controller
 from app.errors import AppError
 from app.logs import configure_logs
 from cli.catalogue import Severity
+from cli.claims.command import show_claims
 from cli.draining.command import may_drain
 from cli.filtering import filter_pod
 from cli.kube.view import build_view
@@ -156,6 +157,7 @@ def propose_address(
 commands.command("overview", cls=ClusterCommand, short_help="What does each disk have left?")(
     show_overview
 )
+commands.command("claims", cls=ClusterCommand, short_help="What does each claim have?")(show_claims)
 commands.command("survey", cls=ClusterCommand, short_help="What is at risk?")(show_survey)
 commands.command("scheduler-config", short_help="How is kube-scheduler to be configured?")(
     configure_scheduler

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from cli.address.command import Proposal
+from cli.claims.figures import Claims
 from cli.doctor.report import Report as DoctorReport
 from cli.draining.report import DrainReport
 from cli.explaining.pending import PendingPods
@@ -25,6 +26,7 @@ from cli.volumes.report import VolumeReport
 from planner.outcome import PlanReport
 
 PRINTED: Mapping[str, type[msgspec.Struct]] = {
+    "claims": Claims,
     "doctor": DoctorReport,
     "filter": Explanation,
     "filter-pending": PendingPods,

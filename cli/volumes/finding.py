@@ -41,15 +41,23 @@ def find_target(
     if kind is Named.CLAIM:
         key = ClaimKey(name if "/" in name else f"{namespace}/{name}")
         if claim := cluster.of(Claim).get(key):
-            return _of_claim(claim, view)
+            return target_of(claim, view)
         _refuse_unreadable("PersistentVolumeClaim", key, view)
         raise InputError(f"there is no claim {key}{suggestion(key, view.claims)}")
     if kind is Named.PERSISTENT_VOLUME:
-        return _of_persistent_volume(name, view)
-    return _of_volume(VolumeName(name), view)
+        found = _of_persistent_volume(name, view)
+    else:
+        found = _of_volume(VolumeName(name), view)
+    of = claims_of_volumes(view).get(found.volume.name) if found.volume else None
+    return msgspec.structs.replace(found, claim=view.claims.get(ClaimKey(of)) if of else None)
 
 
-def _of_claim(claim: Claim, view: ClusterView) -> Target:
+def target_of(claim: Claim, view: ClusterView) -> Target:
+    """Return a claim with its volume.
+
+    Raises:
+        InputError: It names an object that is not there, or cannot be read.
+    """
     if claim.persistent_volume is None:
         return Target(claim=claim, volume=view.volumes.get(future_volume_name(claim)))
     found = _of_persistent_volume(claim.persistent_volume, view)
@@ -73,8 +81,7 @@ def _of_volume(name: VolumeName, view: ClusterView) -> Target:
         raise InputError(str(unknown("Longhorn volume", name, view.volumes)))
     if why := view.unreadable_replicas.get(name):
         raise InputError(f"a replica of volume {name} cannot be read: {why}")
-    key = claims_of_volumes(view).get(name)
-    return Target(claim=view.claims.get(ClaimKey(key)) if key else None, volume=volume)
+    return Target(volume=volume)
 
 
 def _refuse_unreadable(kind: str, name: str, view: ClusterView) -> None:

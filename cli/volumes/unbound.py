@@ -9,6 +9,9 @@ from extender import ClusterView, PodRef, UnresolvableClaimError
 from extender.demand import LONGHORN_PROVISIONERS, needed_class, resolve
 from extender.kubernetes import Claim
 
+NOT_CREATED = "not created yet: "
+"""What the answer begins with."""
+
 
 def unbound(claim: Claim, pods: Sequence[Pod], view: ClusterView) -> VolumeReport:
     """Say what a claim waits for that has no volume."""
@@ -56,7 +59,7 @@ def other_storage(why: str, claim: str) -> VolumeReport:
 
 def _report(claim: Claim, why: str, action: str, pods: Sequence[Pod]) -> VolumeReport:
     return VolumeReport(
-        answer=f"not created yet: {why}",
+        answer=f"{NOT_CREATED}{why}",
         state=State.NOT_CREATED,
         done=False,
         claim=claim.key,

@@ -50,6 +50,8 @@ FILES: list[tuple[int, tuple[str, ...]]] = [
     (0, ("overview", *BUNDLE)),
     (0, ("overview", *RICH)),
     (2, ("overview", "--cluster-file", "absent")),
+    (0, ("claims", *RICH)),
+    (2, ("claims", "--cluster-file", "absent")),
     (0, ("survey", *BUNDLE)),
     (1, ("survey", *RICH)),
     (2, ("survey", "--cluster-file", "absent")),

@@ -43,6 +43,7 @@ SCHEDULER = "manifests/scheduler/k3s.yaml"
 ANSWERS = {
     "filter": ("filter", *BUNDLE),
     "overview": ("overview", *BUNDLE),
+    "claims": ("claims", *BUNDLE),
     "survey": ("survey", *BUNDLE),
     "plan": ("plan", "drain", "node-1", *BUNDLE),
     "may-drain": ("may-drain", "node-4", "--cluster-file", "examples/may-drain"),

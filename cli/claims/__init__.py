@@ -1,0 +1,1 @@
+"""The claims of Longhorn, each in a line: the command `claims`."""

@@ -1,0 +1,146 @@
+"""What `claims` shows: each claim of Longhorn in a line, and what some wait for."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from app.kube.resource import AnyRecord
+from cli.claims.figures import ClaimFigures, by, claim_figures
+from cli.claims.lines import lines
+from cli.kube.pods import Pod
+from extender.kubernetes import PodStatus
+from longhorn import Locality
+from tests.builders import (
+    GIB,
+    bare_class,
+    bound,
+    claim,
+    disk,
+    node,
+    persistent_volume,
+    pod,
+    replica,
+    storage_class,
+    view_of,
+    volume,
+)
+from tests.unit.cli.plans import ROOT, Run
+
+GOLDEN = ROOT / "tests" / "unit" / "cli" / "golden"
+RICH = ("claims", "--cluster-file", str(ROOT / "examples" / "rich"), "-q")
+NODES = [node(f"node-{n}", disk(f"d{n}")) for n in (1, 2)]
+LOCAL = storage_class()
+
+
+def figures(*records: AnyRecord, pods: tuple[Pod, ...] = ()) -> list[ClaimFigures]:
+    return [*claim_figures(view_of(*NODES, LOCAL, *records), pods, None)]
+
+
+def copy(on: int, **how: Any) -> AnyRecord:
+    return replica(f"vol-r-{on}", on=f"node-{on}", disk=f"d{on}", **how)
+
+
+def test_a_claim_with_a_volume() -> None:
+    of = replace(
+        volume(replicas=2, locality=Locality.BEST_EFFORT),
+        actual_bytes=12 * GIB, attached_to="node-1",
+    )  # fmt: skip
+
+    [found] = figures(*bound(of), copy(1), copy(2, failed=True))
+
+    assert found == ClaimFigures(
+        claim="default/vol",
+        storage_class="local",
+        volume="vol",
+        size_bytes=10 * GIB,
+        written_bytes=12 * GIB,
+        wanted_replicas=2,
+        healthy_replicas=1,
+        locality="best-effort",
+        attached_to="node-1",
+        nodes=["node-1"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "note"),
+    [
+        pytest.param([claim()], "class local has WaitForFirstConsumer, and its pod default/pod has "
+            "no node yet", id="its-pod-waits"),
+        pytest.param([claim("other")], "class local has WaitForFirstConsumer, and no pod uses the "
+            "claim", id="no-pod"),
+        pytest.param([claim(storage_class="gone")], "StorageClass gone", id="no-class"),
+        pytest.param([claim(persistent_volume="pv")], "there is no PersistentVolume pv; there are "
+            "none", id="no-persistent-volume"),
+        pytest.param([claim(persistent_volume="pv"), persistent_volume()], "there is no Longhorn "
+            "volume vol; there are none", id="no-volume"),
+        pytest.param([*bound(volume()), copy(1, failed=True)], "all replicas with its data have "
+            "failed (node-1/d1), and nothing is lost yet", id="faulted"),
+        pytest.param(bound(volume(deleting=True)), "being deleted", id="deleting"),
+        pytest.param([*bound(volume()), copy(1)], "", id="well"),
+    ],
+)  # fmt: skip
+def test_what_a_claim_waits_for(records: list[AnyRecord], note: str) -> None:
+    waiting = Pod(ref=pod("data"), status=PodStatus())
+
+    [found] = figures(*records, pods=(waiting,))
+
+    assert found.note.startswith(note)
+    assert bool(found.note) is bool(note)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [claim(persistent_volume="pv"), persistent_volume(driver="ebs.csi.aws.com")],
+        [claim(storage_class="ebs"), bare_class("ebs", provisioner="ebs.csi", parameters={})],
+    ],
+    ids=["bound", "unbound"],
+)
+def test_a_claim_of_other_storage_is_left_out(records: list[AnyRecord]) -> None:
+    assert figures(*records) == []
+    assert [*lines([], 80)] == ["no claim of Longhorn"]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("name", ["a-2", "a-10", "b"]),
+        ("size", ["b", "a-2", "a-10"]),
+        ("written", ["a-10", "a-2", "b"]),
+        ("missing", ["a-2", "a-10", "b"]),
+    ],
+)
+def test_claims_are_sorted_by_a_figure_and_then_by_name(key: str, expected: list[str]) -> None:
+    records = bound(
+        volume("b", size_bytes=9 * GIB, replicas=1),
+        replace(volume("a-10", size_bytes=GIB, replicas=2), actual_bytes=1),
+        volume("a-2", size_bytes=GIB, replicas=3),
+    )
+
+    assert [each.volume for each in by(figures(*records), key)] == expected
+
+
+@pytest.mark.parametrize("output", ["table", "wide"])
+def test_the_screen_of_an_example(called: Run, output: str) -> None:
+    status, out, _ = called(*RICH, "-o", output)
+
+    assert (status, "30 claims: 2824.7 GiB, 114.0 GiB written" in out) == (0, True)
+    assert out == (GOLDEN / f"claims-{output}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("namespace", "count"), [("default", 30), ("shop", 0)])
+def test_one_namespace_can_be_asked_about(called: Run, namespace: str, count: int) -> None:
+    status, out, _ = called(*RICH, "-n", namespace, "-o", "json")
+
+    assert (status, len(json.loads(out)["claims"])) == (0, count)
+
+
+def test_an_order_that_is_none_is_an_error(called: Run) -> None:
+    assert called(*RICH, "--sort", "age") == (
+        2,
+        "",
+        "error: --sort age: use one of name, size, written, missing\n",
+    )
