@@ -1,6 +1,6 @@
 """The command `filter`: of a pod, of workloads, of all pods that wait, of a claim or volume."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -28,29 +28,26 @@ from cli.nodes.lines import node_lines
 from cli.nodes.report import node_report
 from cli.options import (
     DEFAULT_NAMESPACE,
-    Also,
-    ClusterFile,
-    Context,
-    Kubeconfig,
     Namespace,
     PrintedWide,
-    Quiet,
+    Warn,
     WideOutput,
     check_origin,
     command_of,
     load_settings,
     origin_of,
-    print_answer,
     read_files,
-    tell,
-    warn,
+    warner,
+    written_answer,
 )
 from cli.pages import Form
 from cli.paragraphs import output_width
 from cli.pods import find_pod, is_file
+from cli.stdin import INPUT
 from cli.volumes.command import VOLUMES, explain_volume
 from cli.volumes.lines import volume_lines
 from cli.volumes.report import VolumeReport
+from cli.watching import Answer, Watched, print_answers
 from longhorn import Moment, Node, NodeName, Unreadable
 from planner.errors import unknown
 from planner.naming import first_of
@@ -62,7 +59,7 @@ _NO_PODS = (*VOLUMES, Named.NODE)
 """The kinds that are not about pods."""
 
 
-class _Options(msgspec.Struct, frozen=True, kw_only=True):
+class _Options(Watched, frozen=True, kw_only=True):
     """What is given to the command."""
 
     wanted: Annotated[
@@ -81,10 +78,6 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
         typer.Option("--pod", metavar="POD", show_default=False, help="The same, as an option."),
     ] = None
     namespace: Namespace = None
-    cluster_file: ClusterFile = None
-    also: Also = None
-    kubeconfig: Kubeconfig = None
-    context: Context = None
     nodes: Annotated[
         str | None, typer.Option(metavar="A,B", help="The candidate nodes; all by default.")
     ] = None
@@ -92,7 +85,6 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     all_nodes: Annotated[bool, typer.Option("--all", help="Show every node with every disk.")] = (
         False
     )
-    quiet: Quiet = False
 
 
 @command_of(_Options)
@@ -120,17 +112,23 @@ def filter_pod(given: _Options) -> None:
     settings = load_settings()
     name = _only_one(given.wanted, given.pod)
     check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
+    if given.watch and name == str(INPUT):
+        raise InputError("--watch reads it again, and stdin can be read once; name a file")
+    warn = warner(quiet=given.quiet)
+    print_answers(lambda: _answer(name, given, settings, warn), given, given.output)
+
+
+def _answer(name: str | None, given: _Options, settings: Settings, warn: Warn) -> Answer:
+    """Read the cluster, and answer about what has this name."""
     kind, plain = split_kind(name) if name and not is_file(name) else (None, "")
     maker = MAKERS.get(kind or "")
-    cluster, namespace, utc = _read(given, settings, {} if maker is None else _kind_of(maker))
+    more = {} if maker is None else _kind_of(maker)
+    cluster, namespace, utc = _read(given, settings, more, warn)
     candidates = cluster.candidates() if given.nodes is None else _node_names(given.nodes, cluster)
     asked: Pod | Asked | None = None
     if kind is not None and maker is not None:
         asked = workload_of_cluster(kind, plain, namespace, cluster)
-    elif name is not None and kind not in (
-        *VOLUMES,
-        Named.NODE,
-    ):  # the cluster gets the claims of a file
+    elif name is not None and kind not in _NO_PODS:  # the cluster gets the claims of a file
         asked = find_pod(name, namespace, cluster) or asked_in_file(Path(name), namespace, cluster)
     origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
     answering = Answering()
@@ -139,19 +137,17 @@ def filter_pod(given: _Options) -> None:
     explainer = Explainer(cluster, settings, utc, origin, answering)
     if kind is Named.NODE:
         node = node_report(NodeName(plain), explainer.builder)
-        print_answer(node, given.output, node_lines(node, _form(given)))
         status = _FITS if node.takes else _DOES_NOT_FIT
-    elif kind in VOLUMES:
+        return _written(node, node_lines(node, _form(given)), given, status)
+    if kind in VOLUMES:
         volume = explain_volume(kind, plain, namespace, explainer, candidates)
-        status = _show_volume(with_what_is_stuck(volume, explainer), given)
-    elif asked is None:
-        status = _show_pending(explainer, candidates, given)
-    elif isinstance(asked, Asked):
+        return _of_volume(with_what_is_stuck(volume, explainer), given)
+    if asked is None:
+        return _of_pending(explainer, candidates, given)
+    if isinstance(asked, Asked):
         found = workloads_report(asked, explainer, candidates, all_nodes=given.all_nodes)
-        status = _show_workloads(found, given)
-    else:
-        status = _show_pod(explainer.explain(asked, candidates, all_nodes=given.all_nodes), given)
-    raise typer.Exit(status)
+        return _of_workloads(found, given)
+    return _of_pod(explainer.explain(asked, candidates, all_nodes=given.all_nodes), given)
 
 
 def _kind_of(resource: Resource) -> Kinds:
@@ -159,7 +155,7 @@ def _kind_of(resource: Resource) -> Kinds:
 
 
 def _read(
-    given: _Options, settings: Settings, more: Kinds
+    given: _Options, settings: Settings, more: Kinds, warn: Warn
 ) -> tuple[ClusterObjects, str, Moment | None]:
     """Read the cluster; return it, the namespace of what is given without one, and the time."""
     kinds = {**ASKED, **more}
@@ -176,47 +172,48 @@ def _read(
     else:
         cluster, problems = read_files(given.cluster_file, given.also, ASKED_FROM, kinds)
         in_use, utc = DEFAULT_NAMESPACE, None  # of when it is, nobody knows
-    warn(problems, quiet=given.quiet)
+    warn(problems)
     return cluster, given.namespace or in_use, utc
 
 
-def _show_volume(found: VolumeReport, given: _Options) -> int:
-    """Print what becomes of a volume; return the exit status."""
-    print_answer(found, given.output, volume_lines(found, _form(given)))
-    return _DONE if found.done else _NOT_DONE
+def _of_volume(found: VolumeReport, given: _Options) -> Answer:
+    status = _DONE if found.done else _NOT_DONE
+    return _written(found, volume_lines(found, _form(given)), given, status)
 
 
-def _show_pod(found: Explanation, given: _Options) -> int:
-    """Print what becomes of a pod; return the exit status."""
-    print_answer(found, given.output, lines(found, _form(given)))
-    if found.error:
-        tell("error: ", found.error)
-        return _NOT_JUDGED
-    return _FITS if found.fits else _DOES_NOT_FIT
+def _of_pod(found: Explanation, given: _Options) -> Answer:
+    status = _FITS if found.fits else _DOES_NOT_FIT
+    return _written(found, lines(found, _form(given)), given, status, found.error)
 
 
-def _show_workloads(found: WorkloadsReport, given: _Options) -> int:
-    """Print what becomes of the pods of workloads; return the exit status."""
-    print_answer(found, given.output, workloads_lines(found, _form(given)))
+def _of_workloads(found: WorkloadsReport, given: _Options) -> Answer:
+    status = _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
     if any(each.explanation.error for each in found.pods):
-        return _NOT_JUDGED
-    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
+        status = _NOT_JUDGED
+    return _written(found, workloads_lines(found, _form(given)), given, status)
 
 
-def _show_pending(explainer: Explainer, candidates: Sequence[NodeName], given: _Options) -> int:
-    """Print what becomes of all pods that wait; return the exit status."""
+def _of_pending(explainer: Explainer, candidates: Sequence[NodeName], given: _Options) -> Answer:
+    """Answer about all pods that wait."""
     cluster = explainer.cluster
     unread = [each for kind, each in cluster.of(Unreadable) if kind == PODS.label]
     if not (unread or cluster.of(Pod)):
         raise InputError("no pod is known, so none can be judged; add pods, or name a file")
-    found = pending_pods(explainer, candidates)
-    print_answer(found, given.output, pending_lines(found, output_width()))
-    if unread:
-        tell("error: ", f"Pod {first_of(unread, 3)} cannot be read: whether it waits is not known")
-        return _NOT_JUDGED
+    found, error = pending_pods(explainer, candidates), ""
+    status = _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
     if any(each.error for each in found.pods):
-        return _NOT_JUDGED
-    return _FITS if all(each.fits for each in found.pods) else _DOES_NOT_FIT
+        status = _NOT_JUDGED
+    if unread:
+        error = f"Pod {first_of(unread, 3)} cannot be read: whether it waits is not known"
+    return _written(found, pending_lines(found, output_width()), given, status, error)
+
+
+def _written(
+    report: msgspec.Struct, shown: Iterable[str], given: _Options, status: int, error: str = ""
+) -> Answer:
+    """Return an answer; what could not be judged is an *error*."""
+    text = written_answer(report, given.output, shown)
+    return Answer(text=text, status=_NOT_JUDGED if error else status, error=error)
 
 
 def _form(given: _Options) -> Form:

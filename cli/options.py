@@ -71,6 +71,10 @@ DEFAULT_NAMESPACE = "default"
 """Where the cluster is files."""
 
 
+Warn = Callable[[Iterable[str]], None]
+"""Prints a warning for each problem."""
+
+
 class Output(StrEnum):
     """How a command prints its answer."""
 
@@ -101,6 +105,16 @@ Quiet = Annotated[
         "--quiet", "-q", help="No warnings and no progress on stderr: the answer, and errors."
     ),
 ]
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that say which cluster it is."""
+
+    cluster_file: ClusterFile = None
+    also: Also = None
+    kubeconfig: Kubeconfig = None
+    context: Context = None
+    quiet: Quiet = False
 
 
 _Given = TypeVar("_Given", bound=msgspec.Struct)
@@ -202,6 +216,18 @@ def warn(problems: Iterable[str], *, quiet: bool = False) -> None:
             tell("warning: ", problem)
 
 
+def warner(*, quiet: bool) -> Warn:
+    """Return what warns of each problem once, however often it is met."""
+    told = set[str]()
+
+    def warn_once(problems: Iterable[str]) -> None:
+        new = [each for each in problems if each not in told]
+        told.update(new)
+        warn(new, quiet=quiet)
+
+    return warn_once
+
+
 def tell(start: str, text: str) -> None:
     """Print a text on stderr, in the width of a terminal; elsewhere it is one line."""
     for line in paragraph(start, text, error_width()):
@@ -212,28 +238,33 @@ def print_answer(report: msgspec.Struct, output: StrEnum, lines: Iterable[str]) 
     """Print a report for programs, or for people the lines that are made of it.
 
     Raises:
+        InputError: As `written_answer`.
+    """
+    print_text(written_answer(report, output, lines))
+
+
+def written_answer(report: msgspec.Struct, output: StrEnum, lines: Iterable[str]) -> str:
+    """Return a report as it is printed.
+
+    Raises:
         InputError: Programs could not read it: a name in it is no Unicode.
     """
     try:
         if output.value == Output.JSON:
-            text = msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
-        elif output.value == Output.YAML:
-            text = written_yaml(report)
-        else:
-            print_lines(lines)
-            return
+            return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+        if output.value == Output.YAML:
+            return written_yaml(report)
     except UnicodeEncodeError as error:  # of a file, or half a character in JSON
         raise InputError(
             f"{error.object!r:.100} is in the answer and no Unicode; rename it, or leave out -o"
         ) from error
-    typer.echo(text, nl=False)
+    return "".join(f"{line}\n" for line in lines)
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, in colours only where a terminal shows them and nobody minds."""
+def print_text(text: str) -> None:
+    """Print a text, in colours only where a terminal shows them and nobody minds."""
     colour = None if has_colours(os.environ) else False  # None: if it is a terminal
-    for line in lines:
-        typer.echo(line, color=colour)
+    typer.echo(text, nl=False, color=colour)
 
 
 def written_yaml(report: msgspec.Struct) -> str:

@@ -7,10 +7,18 @@ import typer
 from app.errors import InputError
 from cli.claims.figures import SORTED_BY, Claims, by, claim_figures
 from cli.claims.lines import lines
-from cli.explaining.reading import Where, read_explainer
+from cli.explaining.reading import read_explainer
 from cli.kube.pods import Pod
 from cli.missing import ANSWERED_FROM
-from cli.options import PrintedWide, WideOutput, command_of, load_settings, print_answer
+from cli.options import (
+    PrintedWide,
+    Where,
+    WideOutput,
+    command_of,
+    load_settings,
+    print_answer,
+    warner,
+)
 from cli.paragraphs import output_width
 
 
@@ -44,7 +52,8 @@ def show_claims(given: _Options) -> None:
     """
     if given.sort not in SORTED_BY:
         raise InputError(f"--sort {given.sort}: use one of {', '.join(SORTED_BY)}")
-    explainer = read_explainer(given, load_settings(), ANSWERED_FROM)
+    warn = warner(quiet=given.quiet)
+    explainer = read_explainer(given, load_settings(), ANSWERED_FROM, warn)
     pods = explainer.cluster.of(Pod).values()
     found = by(claim_figures(explainer.view, pods, given.namespace), given.sort)
     shown = lines(found, output_width(), wide=given.output is WideOutput.WIDE)

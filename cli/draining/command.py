@@ -18,18 +18,12 @@ from cli.draining.completeness import check_files, check_live, unknown, unknown_
 from cli.draining.judging import May, judge
 from cli.draining.lines import lines, summary
 from cli.draining.report import DrainReport, make_next_report, make_report
-from cli.draining.watching import Waiting, wait_until_it_may
 from cli.files import load_cluster
 from cli.kube.draining.kinds import DRAINED
 from cli.names import node_name
 from cli.options import (
-    Also,
-    ClusterFile,
-    Context,
-    Kubeconfig,
     Output,
     Printed,
-    Quiet,
     check_origin,
     command_of,
     load_settings,
@@ -37,14 +31,15 @@ from cli.options import (
     print_answer,
     tell,
     warn,
+    warner,
 )
 from cli.paragraphs import output_width
+from cli.watching import Watched, ask_again, check_watched, waiting_of
 from longhorn import NodeName
 from planner.errors import unknown as unknown_name
 
 _STATUSES = {May.YES: 0, May.NOT_YET: 1, May.UNKNOWN: 2}
 _LIVE = "the live cluster"
-_MOST_SECONDS = 30 * 86_400
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,17 +51,13 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
 
 
-class _Options(msgspec.Struct, frozen=True, kw_only=True):
+class _Options(Watched, frozen=True, kw_only=True):
     """What is given to the command."""
 
     nodes: Annotated[
         list[str],
         typer.Argument(metavar="NODE...", show_default=False, help="The nodes: NAME or node/NAME."),
     ]
-    cluster_file: ClusterFile = None
-    also: Also = None
-    kubeconfig: Kubeconfig = None
-    context: Context = None
     next_: Annotated[
         bool,
         typer.Option("--next", help="Say which of the nodes may go next, and which two at once."),
@@ -83,28 +74,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         typer.Option("--watch", help="Ask again until the answer is yes."),
     ] = False
-    interval: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=1,
-            max=_MOST_SECONDS,
-            show_default=False,
-            help="Of --watch, between two questions. Default: 10.",
-        ),
-    ] = None
-    timeout: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            max=_MOST_SECONDS,
-            show_default=False,
-            help="Of --watch: give up after so long. Default: never.",
-        ),
-    ] = None
     output: Printed = Output.TABLE
-    quiet: Quiet = False
 
 
 @command_of(_Options)
@@ -124,15 +94,12 @@ def may_drain(given: _Options) -> None:
         next=given.next_,
         quiet=given.quiet,
     )
-    if not given.watch and (given.interval is not None or given.timeout is not None):
-        raise InputError("--interval and --timeout mean nothing without --watch")
     settings = load_settings()
     check_origin(given.cluster_file, given.kubeconfig, given.context, given.also)
+    check_watched(given)
     if given.cluster_file is None:
         ask = _asking(question, settings, given.kubeconfig, given.context)
         report = _waited(ask, given) if given.watch else ask()
-    elif given.watch:
-        raise InputError("--watch waits for a live cluster to change; files do not")
     else:
         report = _ask_files(question, given.cluster_file, given.also)
     print_answer(report, given.output, lines(report, output_width()))
@@ -141,13 +108,8 @@ def may_drain(given: _Options) -> None:
 
 def _waited(ask: Callable[[], DrainReport], given: _Options) -> DrainReport:
     """Ask again and again until the answer is yes, or it is not waited for any longer."""
-    waiting = Waiting(
-        interval_seconds=10 if given.interval is None else given.interval,
-        timeout_seconds=given.timeout,
-        clock=time.monotonic,
-        sleep=time.sleep,
-    )
-    return wait_until_it_may(ask, waiting, _say_nothing if given.quiet else _say)
+    say = _say_nothing if given.quiet else _say
+    return ask_again(ask, waiting_of(given), say, lambda report: report.may is May.YES)
 
 
 def _ask_files(question: _Question, path: Path, also: Sequence[Path] | None) -> DrainReport:
@@ -175,9 +137,11 @@ def _asking(
         finally:
             await connection.close()
 
+    warn_once = warner(quiet=question.quiet)
+
     def ask() -> DrainReport:
         cluster, problems = asyncio.run(read())
-        warn(problems, quiet=question.quiet)
+        warn_once(problems)
         check_live(cluster, settings.longhorn_namespace)
         return _answer(question, cluster, _LIVE, [*unknown(cluster)])
 

@@ -3,39 +3,19 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import msgspec
-
 from app.errors import InputError
 from app.settings import Settings
 from cli.explaining.explainer import Explainer
 from cli.kube.resources import ASKED
 from cli.missing import Kind
-from cli.options import (
-    Also,
-    ClusterFile,
-    Context,
-    Kubeconfig,
-    Quiet,
-    check_origin,
-    origin_of,
-    read_files,
-    warn,
-)
+from cli.options import Warn, Where, check_origin, origin_of, read_files
 from longhorn import Node
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that say which cluster it is."""
-
-    cluster_file: ClusterFile = None
-    also: Also = None
-    kubeconfig: Kubeconfig = None
-    context: Context = None
-    quiet: Quiet = False
-
-
-def read_explainer(given: Where, settings: Settings, rested_on: Sequence[Kind]) -> Explainer:
-    """Read a cluster, and warn of what is broken, and of what files lack of these kinds.
+def read_explainer(
+    given: Where, settings: Settings, rested_on: Sequence[Kind], warn: Warn
+) -> Explainer:
+    """Read a cluster; *warn* of what is broken, and of what files lack of these kinds.
 
     Raises:
         InputError: There is no Longhorn Node.
@@ -49,7 +29,7 @@ def read_explainer(given: Where, settings: Settings, rested_on: Sequence[Kind]) 
     else:
         cluster, problems = read_files(given.cluster_file, given.also, rested_on, ASKED)
         origin, utc = origin_of(given.cluster_file, given.also), None
-    warn(problems, quiet=given.quiet)
+    warn(problems)
     if not cluster.of(Node):
         raise InputError("there is no Longhorn Node, so there is nothing to look at")
     return Explainer(cluster, settings, utc, origin)

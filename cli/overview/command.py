@@ -1,6 +1,5 @@
 """The command `overview`: what each disk has left, and how large a volume may be."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,47 +9,43 @@ from msgspec import structs
 from app.errors import InputError
 from app.page.now import claims_by_volume, node_now
 from cli.drawing import check_writable, draw
-from cli.kube.pods import Pod
-from cli.kube.view import build_view
+from cli.explaining.explainer import Explainer
+from cli.explaining.reading import read_explainer
 from cli.missing import ANSWERED_FROM
 from cli.options import (
-    Also,
-    ClusterFile,
-    Context,
-    Kubeconfig,
     PrintedWide,
-    Quiet,
     WideOutput,
-    check_origin,
-    load_files,
+    command_of,
     load_settings,
     origin_of,
-    print_answer,
-    warn,
+    warner,
+    written_answer,
 )
 from cli.overview.figures import SORTED_BY, Overview, by, overview
 from cli.overview.lines import lines
 from cli.paragraphs import output_width
-from extender import ClusterView, Extender, Ledger
-from extender.holds import rebuild
+from cli.watching import Answer, Watched, print_answers
+from extender import ClusterView, Ledger
 from longhorn import NodeName
 from planner.picture import Picture, StepReport
 
+_SHOWN = 0
 
-def show_overview(
-    cluster_file: ClusterFile = None,
-    also: Also = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+
+class _Options(Watched, frozen=True, kw_only=True):
+    """What is given to the command."""
+
     sort: Annotated[
         str, typer.Option(help=f"Sort nodes by {', '.join(SORTED_BY)}; the largest first.")
-    ] = "name",
+    ] = "name"
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it, as one page for a browser.")
-    ] = None,
-    output: PrintedWide = WideOutput.TABLE,
-    quiet: Quiet = False,  # noqa: FBT002 (a flag)
-) -> None:
+    ] = None
+    output: PrintedWide = WideOutput.TABLE
+
+
+@command_of(_Options)
+def show_overview(given: _Options) -> None:
     """Show what each disk has left, what is held and comes, and how large a volume may be.
 
     The largest new volume of a StorageClass is the one with which a pod still finds a node, by the
@@ -59,34 +54,28 @@ def show_overview(
 
     Exit status: 0 shown, 2 the input cannot be used, or there is no Longhorn Node.
     """
-    if sort not in SORTED_BY:
-        raise InputError(f"--sort {sort}: use one of {', '.join(SORTED_BY)}")
-    if html is not None:
-        check_writable(html)
-    settings = load_settings()
-    check_origin(cluster_file, kubeconfig, context, also)
-    if cluster_file is None:
-        from cli.kube import snapshot  # noqa: PLC0415 (it takes long)
+    if given.sort not in SORTED_BY:
+        raise InputError(f"--sort {given.sort}: use one of {', '.join(SORTED_BY)}")
+    if given.html is not None:
+        check_writable(given.html)
+    settings, warn = load_settings(), warner(quiet=given.quiet)
+    print_answers(
+        lambda: _answer(read_explainer(given, settings, ANSWERED_FROM, warn), given),
+        given,
+        given.output,
+    )
 
-        cluster, problems, _ = snapshot.read_cluster(settings, kubeconfig, context)
-        warn(problems, quiet=quiet)
-    else:
-        cluster = load_files(cluster_file, also, ANSWERED_FROM, quiet=quiet)
-    view = build_view(cluster)
-    extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
-    pods = [(each.ref, each.status) for each in cluster.of(Pod).values()]
-    for hold in rebuild(pods, view, extender.ledger.mode, 0):
-        extender.ledger.put(hold)
-    utc = datetime.now(UTC) if cluster_file is None else None
-    found = overview(view, extender, utc)
-    if not found.nodes:
-        raise InputError("there is no Longhorn Node, so there is nothing to show")
-    found = structs.replace(found, nodes=tuple(by(found.nodes, sort)))
-    if html is not None:
-        origin = "the live cluster" if cluster_file is None else origin_of(cluster_file, also)
-        draw(_picture(found, origin, view, extender.ledger), html)
-    shown = lines(found, width=output_width(), wide=output is WideOutput.WIDE)
-    print_answer(found, output, shown)
+
+def _answer(explainer: Explainer, given: _Options) -> Answer:
+    view, extender = explainer.view, explainer.extender
+    found = overview(view, extender, explainer.utc)
+    found = structs.replace(found, nodes=tuple(by(found.nodes, given.sort)))
+    if given.html is not None:
+        files = given.cluster_file
+        origin = "the live cluster" if files is None else origin_of(files, given.also)
+        draw(_picture(found, origin, view, extender.ledger), given.html)
+    shown = lines(found, width=output_width(), wide=given.output is WideOutput.WIDE)
+    return Answer(text=written_answer(found, given.output, shown), status=_SHOWN)
 
 
 def _picture(found: Overview, origin: str, view: ClusterView, ledger: Ledger) -> Picture:

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from cli.catalogue import Severity
-from cli.explaining.reading import Where, read_explainer
+from cli.explaining.reading import read_explainer
 from cli.findings import Finding
 from cli.missing import ANSWERED_FROM
-from cli.options import command_of, load_settings, output_option, print_answer, warn
+from cli.options import Where, command_of, load_settings, output_option, print_answer, warner
 from cli.paragraphs import output_width
 from cli.remedies.relief import relief
 from cli.survey.found import Helps
@@ -74,13 +74,14 @@ def show_survey(given: _Options) -> None:
     With --fail-on, 1 stands for some finding as bad as that.
     """
     ignored = read_ignored(given.ignore) if given.ignore is not None else []
-    explainer = read_explainer(given, load_settings(), ANSWERED_FROM)
+    warn = warner(quiet=given.quiet)
+    explainer = read_explainer(given, load_settings(), ANSWERED_FROM, warn)
     helps = Helps(
         volume=lambda name: what_helps(name, explainer),
         disk=lambda node, disk: [each.text for each in relief(node, disk, explainer.builder)],
     )
     found, idle = without(survey_of(explainer, helps), ignored)
-    warn(idle, quiet=given.quiet)
+    warn(idle)
     if given.output is SurveyOutput.JUNIT:
         shown = junit_lines(found, lambda each: _fails(each, given.fail_on))
     else:
