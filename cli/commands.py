@@ -41,6 +41,7 @@ from cli.planning.group import plan
 from cli.release.command import release
 from cli.sample import sample_request
 from cli.scheduler_config.command import configure_scheduler
+from cli.status.command import show_status
 from cli.survey.command import show_survey
 
 BAD_INPUT = 2
@@ -154,6 +155,9 @@ def propose_address(
     print_answer(proposal, output, proposal.addresses)
 
 
+commands.command("status", cls=ClusterCommand, short_help="Is all well, on one screen?")(
+    show_status
+)
 commands.command("overview", cls=ClusterCommand, short_help="What does each disk have left?")(
     show_overview
 )

@@ -12,7 +12,7 @@ from app.errors import InputError
 from app.kube.resource import Kinds, Resource
 from app.settings import Settings
 from cli.asked import Asked, asked_in_file, workload_of_cluster
-from cli.explaining.answering import Answering, read_answering
+from cli.explaining.answering import Answering, look
 from cli.explaining.explainer import Explainer
 from cli.explaining.lines import lines
 from cli.explaining.pending import pending_lines, pending_pods
@@ -133,7 +133,7 @@ def _answer(name: str | None, given: _Options, settings: Settings, warn: Warn) -
     origin = None if given.cluster_file is None else origin_of(given.cluster_file, given.also)
     answering = Answering()
     if given.cluster_file is None and kind not in _NO_PODS:
-        answering = read_answering(settings, given.kubeconfig, given.context)
+        answering = look(settings, given.kubeconfig, given.context).answering
     explainer = Explainer(cluster, settings, utc, origin, answering)
     if kind is Named.NODE:
         node = node_report(NodeName(plain), explainer.builder)

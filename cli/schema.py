@@ -21,6 +21,7 @@ from cli.explaining.report import Explanation
 from cli.explaining.workloads import WorkloadsReport
 from cli.overview.figures import Overview
 from cli.scheduler_config.command import Checked
+from cli.status.status import Status
 from cli.survey.survey import Survey
 from cli.volumes.report import VolumeReport
 from planner.outcome import PlanReport
@@ -37,6 +38,7 @@ PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "plan": PlanReport,
     "propose-address": Proposal,
     "scheduler-config": Checked,
+    "status": Status,
     "survey": Survey,
 }
 """What each command prints."""

@@ -78,6 +78,8 @@ class VolumeTold(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """spec.offlineRebuilding: enabled, disabled, or what the setting says."""
     restoring: bool = False
     """Its data come from a backup, and have not all come yet."""
+    expanding: bool = False
+    """status.expansionRequired: its engine is smaller than it is to be."""
     clone_state: str = ""
     """Of a copy of another volume, how far it is; `completed` at last."""
 

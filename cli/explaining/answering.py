@@ -1,10 +1,12 @@
 """Whether anybody answers about pods, and schedules those that name the second scheduler."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from app.config import NAME
 from app.instance.live_settings import NOBODY_LEADS, LiveSettings, read_live_settings
@@ -25,8 +27,34 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """Whether anything of the extender is there."""
 
 
-def read_answering(settings: Settings, kubeconfig: Path | None, context: str | None) -> Answering:
-    """Look in a live cluster who is there. What may not be read is taken to be well.
+NOBODY_MISSING = Answering()
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found of those who answer about pods and schedule them; None is not there."""
+
+    namespace: str
+    at: datetime
+    lease: LeaseSeen | Unread | None = None
+    config_map: ConfigMapSeen | Unread | None = None
+    scheduler: SchedulerSeen | Unread | None = None
+    elsewhere: Sequence[str] = ()
+    """Namespaces that have the service; nothing else was looked for then."""
+
+    @property
+    def answering(self) -> Answering:
+        """Who is missing. What may not be read is taken to be well."""
+        if self.elsewhere:
+            return NOBODY_MISSING  # EXTENDER_NAMESPACE leads to another one than is asked
+        return Answering(
+            why_nobody_leads=why_nobody_leads(self.lease, self.config_map, self.namespace, self.at),
+            why_no_scheduler=why_no_scheduler(self.scheduler, self.namespace),
+            is_installed=not (self.lease is self.scheduler is self.config_map is None),
+        )
+
+
+def look(settings: Settings, kubeconfig: Path | None, context: str | None) -> Seen:
+    """Look in a live cluster who is there.
 
     Raises:
         AppError: There is no cluster to connect to.
@@ -35,22 +63,23 @@ def read_answering(settings: Settings, kubeconfig: Path | None, context: str | N
     from cli.doctor.inspection import instances, scheduling  # noqa: PLC0415
     from cli.doctor.inspection.requests import Requests  # noqa: PLC0415
 
-    async def read() -> Answering:
+    async def read() -> Seen:
         connection = await connect(kubeconfig, context)
-        asked, namespace = Requests(connection), settings.namespace
+        asked = Requests(connection)
+        found = Seen(namespace=settings.namespace, at=datetime.now(UTC))
         try:
-            lease = await instances.lease_now(asked, namespace)
-            if lease is None and await scheduling.elsewhere(asked):
-                return Answering()  # EXTENDER_NAMESPACE leads to another one than is asked
-            scheduler = await scheduling.second_scheduler(asked, namespace)
-            config_map = await instances.config_map(asked, namespace)
+            lease = await instances.lease_now(asked, found.namespace)
+            elsewhere = await scheduling.elsewhere(asked) if lease is None else ()
+            if elsewhere:
+                return structs.replace(found, elsewhere=elsewhere)
+            return structs.replace(
+                found,
+                lease=lease,
+                scheduler=await scheduling.second_scheduler(asked, found.namespace),
+                config_map=await instances.config_map(asked, found.namespace),
+            )
         finally:
             await connection.close()
-        return Answering(
-            why_nobody_leads=why_nobody_leads(lease, config_map, namespace, datetime.now(UTC)),
-            why_no_scheduler=why_no_scheduler(scheduler, namespace),
-            is_installed=not (lease is scheduler is config_map is None),
-        )
 
     return asyncio.run(read())
 

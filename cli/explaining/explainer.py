@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import structs
 
 from app.settings import Settings
-from cli.explaining.answering import Answering
+from cli.explaining.answering import NOBODY_MISSING, Answering
 from cli.explaining.claims import claim_names, claim_reports
 from cli.explaining.exclusions import exclusion, exclusions
 from cli.explaining.notes import (
@@ -36,7 +36,6 @@ from longhorn import Moment, Node, NodeName
 from planner.predicates import limits_of
 from planner.records import KubernetesNode, Wishes
 
-_NOBODY_MISSING = Answering()
 _OVER_ONCE_MADE = frozenset({"does_not_ask", "immediate_binding"})
 """Codes of notes: injection changes the pod when it is made, and a class that does not wait makes
 its volumes before kube-scheduler looks at it."""
@@ -66,7 +65,7 @@ class Explainer:
         settings: Settings,
         utc: Moment | None,
         origin: str | None,
-        answering: Answering = _NOBODY_MISSING,
+        answering: Answering = NOBODY_MISSING,
     ) -> None:
         self.cluster, self._settings, self.utc, self._origin = cluster, settings, utc, origin
         self._answering = answering

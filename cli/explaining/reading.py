@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from app.errors import InputError
 from app.settings import Settings
+from cli.explaining.answering import NOBODY_MISSING, Answering
 from cli.explaining.explainer import Explainer
 from cli.kube.resources import ASKED
 from cli.missing import Kind
@@ -13,7 +14,11 @@ from longhorn import Node
 
 
 def read_explainer(
-    given: Where, settings: Settings, rested_on: Sequence[Kind], warn: Warn
+    given: Where,
+    settings: Settings,
+    rested_on: Sequence[Kind],
+    warn: Warn,
+    answering: Answering = NOBODY_MISSING,
 ) -> Explainer:
     """Read a cluster; *warn* of what is broken, and of what files lack of these kinds.
 
@@ -32,4 +37,4 @@ def read_explainer(
     warn(problems)
     if not cluster.of(Node):
         raise InputError("there is no Longhorn Node, so there is nothing to look at")
-    return Explainer(cluster, settings, utc, origin)
+    return Explainer(cluster, settings, utc, origin, answering)

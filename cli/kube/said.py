@@ -38,6 +38,7 @@ class SaidVolumeSpec(objects.VolumeSpec, frozen=True, rename="camel"):
 
 class SaidVolumeStatus(objects.VolumeStatus, frozen=True, rename="camel"):
     restore_required: bool | None = None
+    expansion_required: bool | None = None
     conditions: Sequence[SaidCondition] | None = None
 
 
@@ -82,6 +83,7 @@ def said_volume_record(volume: SaidVolume) -> Volume:
             scheduled=_said(scheduled, status.conditions, "Scheduled"),
             offline_rebuilding=spec.offline_rebuilding or "",
             restoring=bool(status.restore_required),
+            expanding=bool(status.expansion_required),
             clone_state=(status.clone_status.state if status.clone_status else None) or "",
         ),
     )

@@ -53,6 +53,11 @@ class NodeFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Of replicas that may go anywhere and are forecast here."""
     disks: tuple[DiskFigures, ...]
 
+    @property
+    def takes_replicas(self) -> bool:
+        """Whether a disk of it takes new ones."""
+        return not self.problem and any(not disk.problem for disk in self.disks)
+
     def total(self, figure: str) -> int:
         """Return the sum of a figure over the disks."""
         return sum(getattr(disk, figure) for disk in self.disks)
@@ -75,13 +80,9 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
         extender: Knows the holds.
         utc: The date and time, None if it is not known, as for files.
     """
-    situation = extender.situation(NOBODY, view, utc=utc)
-    contents = Contents(view)
     unreadable = view.settings.unreadable
     return Overview(
-        nodes=tuple(
-            _node(space, situation, extender, contents) for _, space in sorted(view.spaces.items())
-        ),
+        nodes=node_figures(view, extender, utc),
         classes=tuple(
             largest(class_, view, extender)
             for _, class_ in sorted(view.storage_classes.items())
@@ -90,6 +91,16 @@ def overview(view: ClusterView, extender: Extender, utc: Moment | None) -> Overv
         notes=()
         if unreadable is None
         else (f"Longhorn's setting {unreadable} cannot be read: nothing is placed until it can",),
+    )
+
+
+def node_figures(
+    view: ClusterView, extender: Extender, utc: Moment | None
+) -> tuple[NodeFigures, ...]:
+    """Work out the figures of the nodes alone."""
+    situation, contents = extender.situation(NOBODY, view, utc=utc), Contents(view)
+    return tuple(
+        _node(space, situation, extender, contents) for _, space in sorted(view.spaces.items())
     )
 
 

@@ -92,6 +92,8 @@ READERS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "the pod of filter": lambda file: ("filter", file, *SMALL),
     "more of filter": lambda file: ("filter", *SMALL, "--also", file),
     "the cluster of overview": lambda file: ("overview", "--cluster-file", file, "-o", "yaml"),
+    "the cluster of claims": lambda file: ("claims", "--cluster-file", file, "-o", "wide"),
+    "the cluster of status": lambda file: ("status", "--cluster-file", file),
     "the cluster of survey": lambda file: ("survey", "--cluster-file", file, "-o", "json"),
     "the cluster of may-drain": lambda file: ("may-drain", "a", "--cluster-file", file),
     "the cluster of plan": lambda file: ("plan", "cordon", "a", "--cluster-file", file),
@@ -176,8 +178,8 @@ def test_any_bytes_are_an_error(put: Put, reader: str, suffix: str, content: byt
 
 
 ASKED = st.sampled_from([
-    ("filter",), ("filter", "-o", "json"), ("overview", "-o", "wide"), ("survey", "-o", "yaml"),
-    ("may-drain", "node-1"), ("plan", "drain", "node-1"),
+    ("filter",), ("filter", "-o", "json"), ("overview", "-o", "wide"), ("survey", "-o", "junit"),
+    ("status",), ("claims",), ("may-drain", "node-1"), ("plan", "drain", "node-1"),
 ])  # fmt: skip
 
 

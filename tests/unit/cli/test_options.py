@@ -44,6 +44,7 @@ ANSWERS = {
     "filter": ("filter", *BUNDLE),
     "overview": ("overview", *BUNDLE),
     "claims": ("claims", *BUNDLE),
+    "status": ("status", *BUNDLE),
     "survey": ("survey", *BUNDLE),
     "plan": ("plan", "drain", "node-1", *BUNDLE),
     "may-drain": ("may-drain", "node-4", "--cluster-file", "examples/may-drain"),

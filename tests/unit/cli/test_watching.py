@@ -143,7 +143,7 @@ def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(
     assert said == ["error: what", "asked again soon: it is away", "has changed"]
 
 
-LIVE = [("filter",), ("filter", "pvc/data"), ("filter", "pod/web"), ("overview",)]
+LIVE = [("filter",), ("filter", "pvc/data"), ("filter", "pod/web"), ("overview",), ("status",)]
 
 
 @pytest.mark.parametrize("command", LIVE, ids=" ".join)

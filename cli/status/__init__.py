@@ -1,0 +1,1 @@
+"""How the storage of a cluster is, on one screen: the command `status`."""
