@@ -10,7 +10,7 @@ import typer
 from app.kube.errors import ApiError
 from cli.draining.judging import May
 from cli.draining.report import DrainReport
-from cli.options import Output, WideOutput
+from cli.options import Output, WideOutput, warner
 from cli.watching import Answer, Waiting, Watched, ask_again, print_answers
 from tests.builders import node_document
 from tests.fakes import FakeApiServer
@@ -141,6 +141,18 @@ def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(
     assert (ended.value.exit_code, out) == (0, f"one\n{between}two\n")
     said = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in err.splitlines()]
     assert said == ["error: what", "asked again soon: it is away", "has changed"]
+
+
+@pytest.mark.parametrize(("quiet", "said"), [(False, ["one", "two", "three"]), (True, [])])
+def test_a_problem_that_is_met_each_time_is_a_warning_once(
+    capsys: pytest.CaptureFixture[str], *, quiet: bool, said: list[str]
+) -> None:
+    warn = warner(quiet=quiet)
+
+    for problems in (["one", "two"], ["two", "one"], ["one", "three"]):
+        warn(problems)
+
+    assert capsys.readouterr().err.splitlines() == [f"warning: {each}" for each in said]
 
 
 LIVE = [("filter",), ("filter", "pvc/data"), ("filter", "pod/web"), ("overview",), ("status",)]
