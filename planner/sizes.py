@@ -20,6 +20,12 @@ def short_amount(size_bytes: int) -> str:
     return f"{-(-10 * size_bytes // unit) / 10:.1f} {name}"
 
 
+def most_amount(size_bytes: int) -> str:
+    """Say with its unit what is the most, rounded down: so much is not too much."""
+    unit, name = unit_of(size_bytes)
+    return f"{10 * size_bytes // unit / 10:.1f} {name}"
+
+
 def unit_of(size_bytes: int) -> tuple[int, str]:
     """Return the unit in which a size is told, and its name: GiB, and MiB below 0.1 GiB."""
     return (2**20, "MiB") if 0 < 10 * size_bytes < _GIB else (_GIB, "GiB")

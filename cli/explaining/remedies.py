@@ -15,7 +15,7 @@ from extender.explaining import Shortfall
 from extender.kubernetes import Claim, StorageClass, class_of
 from extender.verdicts import ClusterChange
 from longhorn import CORDONED, Condition, Moment, NodeName, may_share_zone
-from planner.sizes import amount
+from planner.sizes import most_amount
 
 _BY_CHANGE = ClusterChange.NODE | ClusterChange.DISKS | ClusterChange.ROOM | ClusterChange.ANYWHERE
 _REPLICAS = "numberOfReplicas"
@@ -123,7 +123,7 @@ def _others(
 def _smaller(claim: Claim, size_bytes: int) -> Iterator[Remedy]:
     if size_bytes > 0:
         less = structs.replace(claim, requested_bytes=size_bytes)
-        figures = {"claim": claim.key, "size": amount(size_bytes)}
+        figures = {"claim": claim.key, "size": most_amount(size_bytes)}
         edit = Edit(Claim, claim.key, lambda _: less)
         yield Remedy(code="smaller_claim", figures=figures, edits=[edit])
 

@@ -31,7 +31,7 @@ from longhorn import (
     starts_replicas,
 )
 from planner.naming import first_of
-from planner.sizes import amount, short_amount
+from planner.sizes import amount, most_amount, short_amount
 
 _TRUE = Condition(status="True")
 _MOST_NAMED = 3
@@ -260,7 +260,7 @@ def _with_other_limits(
                     "node": node,
                     "disk": disk.name,
                     "now": amount(disk.reserved_bytes),
-                    "then": amount(reserved),
+                    "then": most_amount(reserved),
                 },
                 edits=[
                     disk_edit(

@@ -16,7 +16,7 @@ from longhorn import (
     may_share_node,
     may_share_zone,
 )
-from planner.sizes import amount
+from planner.sizes import amount, most_amount, short_amount
 
 _TRUE = Condition(status="True")
 _NEW = NodeName("a-new-node")
@@ -57,14 +57,14 @@ def with_less_data(volume: Volume, view: ClusterView) -> Iterator[Remedy]:
     rooms = (d.physical_headroom_bytes for space in view.spaces.values() for d in space.disks)
     most = max(rooms, default=-1)
     if volume.actual_bytes > volume.size_bytes and 0 <= most < volume.actual_bytes:
-        figures = {"now": amount(volume.actual_bytes), "then": amount(most)}
+        figures = {"now": amount(volume.actual_bytes), "then": most_amount(most)}
         yield _of(volume, "delete_snapshots", figures, actual_bytes=most)
 
 
 def new_disk(node: NodeName, wanted: Wanted, view: ClusterView) -> Remedy:
     """Offer one more disk of a node."""
     disk = empty_disk(wanted, view)
-    size = amount(disk.maximum_bytes)
+    size = short_amount(disk.maximum_bytes)
     edit = Edit(Node, node, lambda each: structs.replace(each, disks=(*each.disks, disk)))
     figures = {"node": node, "size": size, "tags": _with_tags(wanted.disk_tags)}
     return Remedy(code="add_disk", figures=figures, edits=[edit])
@@ -76,7 +76,7 @@ def new_node(wanted: Wanted, builder: ViewBuilder, *, other_zone: bool) -> Itera
     if not nodes:
         return
     disk = empty_disk(wanted, builder.view)
-    size = amount(disk.maximum_bytes)
+    size = short_amount(disk.maximum_bytes)
     like = nodes[min(nodes)]
     terms = [term for need in wanted.needs for term in need.topology]
     node = structs.replace(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner.sizes import amount
+from planner.sizes import amount, most_amount, short_amount
 from tests.builders import GIB, MIB
 
 
@@ -19,3 +19,17 @@ from tests.builders import GIB, MIB
 )
 def test_small_sizes_are_told_in_mib(size_bytes: int, expected: str) -> None:
     assert amount(size_bytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "least", "most"),
+    [
+        (10 * GIB, "10.0 GiB", "10.0 GiB"),
+        (10 * GIB + 1, "10.1 GiB", "10.0 GiB"),
+        (62 * MIB - 1, "62.0 MiB", "61.9 MiB"),
+    ],
+)
+def test_what_is_needed_is_rounded_up_and_what_may_be_down(
+    size_bytes: int, least: str, most: str
+) -> None:
+    assert (short_amount(size_bytes), most_amount(size_bytes)) == (least, most)
