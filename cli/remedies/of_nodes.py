@@ -34,7 +34,9 @@ from planner.naming import first_of
 from planner.sizes import amount, most_amount, short_amount
 
 _TRUE = Condition(status="True")
+_PRESSURE = Condition(status="False", reason="DiskPressure")
 _MOST_NAMED = 3
+_ENOUGH_BYTES = 2**50
 _OTHER_FILE_SYSTEM = "DiskFilesystemChanged"
 """Why a disk is not ready that is another one than Longhorn has noted."""
 
@@ -77,7 +79,7 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
     runs = starts_replicas(space.engines, wanted.needs[0].engine)
     if not node.ready.is_true:
         why = ": ".join(filter(None, (node.ready.reason, node.ready.message))) or "it is not ready"
-        edits = [node_edit(name, ready=_TRUE, schedulable=_TRUE), *running(name, builder)]
+        edits = [Edit(Node, name, _back), *running(name, builder)]
         yield Remedy(code="node_back", figures={**figures, "why": why}, edits=edits)
     elif not runs:
         engine = wanted.needs[0].engine
@@ -88,7 +90,7 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
             figures={**figures, "what": what},
             edits=[*running(name, builder)],
         )
-    if node.ready.is_true and not node.schedulable.is_true and node.schedulable.reason == CORDONED:
+    if not node.schedulable.is_true and node.schedulable.reason == CORDONED:
         yield Remedy(code="uncordon", figures=figures, edits=[node_edit(name, schedulable=_TRUE)])
     if node.evicting:
         edits = [node_edit(name, evicting=False), node_edit(name, allow_scheduling=True)]
@@ -101,6 +103,30 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
         yield Remedy(
             code="tag_node", figures={**figures, "tags": ", ".join(sorted(missing))}, edits=[edit]
         )
+
+
+def _back(node: Node) -> Node:
+    """Return a node that is ready again, and its disks with it; a cordon stays.
+
+    Source: longhorn-manager controller/node_controller.go setReadyAndSchedulableConditions and
+    markAllDisksNotReadyWhenNodeNotReady.
+    """
+    is_cordoned = node.schedulable.reason == CORDONED
+    return structs.replace(
+        node,
+        ready=_TRUE,
+        schedulable=node.schedulable if is_cordoned else _TRUE,
+        disks=tuple(_disk_back(d) if _waits_for_node(d) else d for d in node.disks),
+    )
+
+
+def _waits_for_node(disk: Disk) -> bool:
+    return not disk.ready.is_true and disk.ready.reason == "NodeNotReady"
+
+
+def _disk_back(disk: Disk) -> Disk:
+    """Return a disk that is ready again: whether it has room, Longhorn finds out then."""
+    return structs.replace(disk, ready=_TRUE, schedulable=_PRESSURE)
 
 
 def running(node: NodeName, builder: ViewBuilder) -> Iterator[Edit]:
@@ -145,7 +171,8 @@ def of_disk(
     if missing := wanted.disk_tags - disk.tags:
         told = {"tags": ", ".join(sorted(missing))}
         yield changed("tag_disk", told, tags=disk.tags | missing)
-    if not disk.ready.is_true:
+    is_back_with_node = _waits_for_node(disk) and not view.spaces[node].node.ready.is_true
+    if not (disk.ready.is_true or is_back_with_node):
         yield _not_ready(disk, node, wanted, view)
         return
     yield from _with_less_on_it(disk, node, view)
@@ -188,10 +215,9 @@ def _not_ready(disk: Disk, node: NodeName, wanted: Wanted, view: ClusterView) ->
     How large it is may not be known meanwhile: then it is taken to be large enough.
     """
     figures = {"node": node, "disk": disk.name}
-    ready = structs.replace(disk, ready=_TRUE, schedulable=_TRUE, allow_scheduling=True)
-    empty = structs.replace(empty_disk(wanted, view), name=disk.name, tags=disk.tags)
     is_empty = not any(is_on(r, node, disk) for all_ in view.replicas.values() for r in all_)
     if disk.ready.reason == _OTHER_FILE_SYSTEM and is_empty:
+        empty = structs.replace(empty_disk(wanted, view), name=disk.name, tags=disk.tags)
         closed = disk_edit(
             node, disk.name, lambda d: structs.replace(d, allow_scheduling=False, scheduled_bytes=0)
         )
@@ -199,9 +225,14 @@ def _not_ready(disk: Disk, node: NodeName, wanted: Wanted, view: ClusterView) ->
         edits = [closed, disk_edit(node, disk.name, lambda _: None), added]
         return Remedy(code="add_disk_again", figures=figures, edits=edits)
     why = ": ".join(filter(None, (disk.ready.reason, disk.ready.message))) or "it is not ready"
-    back = ready if disk.maximum_bytes else structs.replace(empty, id=disk.id)
-    edit = disk_edit(node, disk.name, lambda _: back)
-    return Remedy(code="disk_back", figures={**figures, "why": why}, edits=[edit])
+    edits = [disk_edit(node, disk.name, _disk_back)]
+    if not disk.maximum_bytes:
+        edits += [disk_edit(node, disk.name, _large)]
+    return Remedy(code="disk_back", figures={**figures, "why": why}, edits=edits)
+
+
+def _large(disk: Disk) -> Disk:
+    return structs.replace(disk, maximum_bytes=_ENOUGH_BYTES, available_bytes=_ENOUGH_BYTES)
 
 
 def _with_less_on_it(disk: Disk, node: NodeName, view: ClusterView) -> Iterator[Remedy]:

@@ -55,9 +55,14 @@ class RemedyReport(msgspec.Struct, frozen=True):
     steps: Sequence[StepReport]
 
 
+def in_order(remedies: Iterable[Remedy]) -> list[Remedy]:
+    """Return them as they are to be done: the least costly first."""
+    return sorted(remedies, key=lambda each: COSTS[each.code])
+
+
 def report_of(remedies: Iterable[Remedy]) -> RemedyReport:
     """Report what is to be done together."""
-    ordered = sorted(remedies, key=lambda each: COSTS[each.code])
+    ordered = in_order(remedies)
     first, *rest = map(str, ordered)
     text = "; and ".join([first, *(each[0].lower() + each[1:] for each in rest)])
     return RemedyReport(f"{text}.", [StepReport(each.code, each.figures) for each in ordered])

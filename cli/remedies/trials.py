@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from cli.remedies.remedy import Edit, Remedy, cost
+from cli.remedies.remedy import Edit, Remedy, cost, in_order
 from extender import ClusterView, ViewBuilder
 from longhorn import (
     Condition,
@@ -46,8 +46,8 @@ class Trials:
         self._tried: dict[str, bool] = {}
 
     def works(self, remedies: Iterable[Remedy]) -> bool:
-        """Whether Longhorn takes all changes, and all is well then."""
-        asked = [*remedies]
+        """Whether Longhorn takes all changes as they are told, and all is well then."""
+        asked = in_order(remedies)
         key = repr([(each.code, each.figures) for each in asked])
         if key not in self._tried:
             if not self._left:
