@@ -64,5 +64,5 @@ def _on(
 
 def _alike(remedies: Iterable[Remedy]) -> str:
     """Return what is equal of those that differ in how much is changed alone."""
-    objects = ("node", "disk", "class", "claim", "volume", "replica", "tags")
+    objects = ("node", "disk", "class", "claim", "volume", "replica", "tags", "what")
     return repr([(each.code, *map(each.figures.get, objects)) for each in remedies])

@@ -28,7 +28,6 @@ from longhorn import (
     is_on,
     limit_bytes,
     minimal_available_bytes,
-    starts_replicas,
 )
 from planner.naming import first_of
 from planner.sizes import amount, most_amount, short_amount
@@ -76,20 +75,12 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
     """Yield what can be done about a node, whatever its disks."""
     node, name = space.node, space.node.name
     figures = {"node": name}
-    runs = starts_replicas(space.engines, wanted.needs[0].engine)
     if not node.ready.is_true:
         why = ": ".join(filter(None, (node.ready.reason, node.ready.message))) or "it is not ready"
         edits = [Edit(Node, name, _back), *running(name, builder)]
         yield Remedy(code="node_back", figures={**figures, "why": why}, edits=edits)
-    elif not runs:
-        engine = wanted.needs[0].engine
-        is_image = space.engines.runs(is_v2=engine.is_v2)
-        what = f"engine image {engine.image}" if is_image else "instance manager"
-        yield Remedy(
-            code="start_manager",
-            figures={**figures, "what": what},
-            edits=[*running(name, builder)],
-        )
+    else:
+        yield from _not_running(space, wanted, builder)
     if not node.schedulable.is_true and node.schedulable.reason == CORDONED:
         yield Remedy(code="uncordon", figures=figures, edits=[node_edit(name, schedulable=_TRUE)])
     if node.evicting:
@@ -98,11 +89,25 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
     elif not node.allow_scheduling:
         edit = node_edit(name, allow_scheduling=True)
         yield Remedy(code="allow_node", figures=figures, edits=[edit])
-    if missing := wanted.node_tags - node.tags:
-        edit = node_edit(name, tags=node.tags | missing)
-        yield Remedy(
-            code="tag_node", figures={**figures, "tags": ", ".join(sorted(missing))}, edits=[edit]
-        )
+    if tags := wanted.node_tags - node.tags:
+        edit = node_edit(name, tags=node.tags | tags)
+        told = {**figures, "tags": ", ".join(sorted(tags))}
+        yield Remedy(code="tag_node", figures=told, edits=[edit])
+
+
+def _not_running(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[Remedy]:
+    """Yield what runs on other nodes, each for itself, that does not on one that is ready."""
+    engines, name = space.engines, space.node.name
+    found = dict[str, list[Edit]]()
+    kinds = {each.is_v2 for each in builder.of(InstanceManager).values()}
+    kinds |= {each.engine.is_v2 for each in wanted.needs}
+    if not all(engines.runs(is_v2=each) for each in kinds):
+        found["instance manager"] = [*_managers_on(name, builder)]
+    for edit, image in _images_on(name, builder):
+        if not engines.has_image(image):
+            found[f"engine image {image}"] = [edit]
+    for what, edits in found.items():
+        yield Remedy(code="start_manager", figures={"node": name, "what": what}, edits=edits)
 
 
 def _back(node: Node) -> Node:
@@ -131,18 +136,23 @@ def _disk_back(disk: Disk) -> Disk:
 
 def running(node: NodeName, builder: ViewBuilder) -> Iterator[Edit]:
     """Let run on a node what runs on others."""
-    managers = {
-        (each.is_v2, each.image): each
-        for each in builder.of(InstanceManager).values()
-        if each.is_running
-    }
-    for number, each in enumerate(managers.values()):
-        name = f"{node}-{number}"
-        yield _put(structs.replace(each, name=name, node=node), name)
-    for name, image in builder.of(EngineImage).items():
-        yield _put(structs.replace(image, nodes=image.nodes | {node}), name)
+    yield from _managers_on(node, builder)
+    yield from (edit for edit, _ in _images_on(node, builder))
     if builder.of(CsiNode):
         yield _put(CsiNode(name=node, has_longhorn=True), node)
+
+
+def _managers_on(node: NodeName, builder: ViewBuilder) -> Iterator[Edit]:
+    image = builder.view.settings.instance_manager_image
+    for is_v2 in (False, True) if builder.of(InstanceManager) else ():
+        name = f"{node}-{is_v2}"
+        manager = InstanceManager(name=name, node=node, is_v2=is_v2, image=image, is_running=True)
+        yield _put(manager, name)
+
+
+def _images_on(node: NodeName, builder: ViewBuilder) -> Iterator[tuple[Edit, str]]:
+    for name, image in builder.of(EngineImage).items():
+        yield _put(structs.replace(image, nodes=image.nodes | {node}), name), image.image
 
 
 def _put(record: InstanceManager | EngineImage | CsiNode, name: str) -> Edit:
