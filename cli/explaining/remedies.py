@@ -44,8 +44,7 @@ def pod_remedies(
         may_use_new: Whether the pod may go to a node that is not there yet.
     """
     asked, view = answer.request.pod, answer.view
-    wanted = _wanted(answer)
-    if wanted is None or view.settings.unreadable is not None or _is_only_held(answer):
+    if view.settings.unreadable is not None or _is_only_held(answer):
         return []
 
     def has_node(now: ClusterView, nodes: Sequence[NodeName]) -> bool:
@@ -54,14 +53,16 @@ def pod_remedies(
 
     nodes = sorted(_changeable(answer, cordoned), key=lambda n: (_short(n, shortfalls), n))
     others = [*_others(answer, shortfalls, view)]
-    if may_use_new:
-        volumes = [each.volume for each in (*answer.request.volumes, *answer.request.remote)]
-        other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
-        others += new_node(wanted, builder, other_zone=other_zone)
+    volumes = [each.volume for each in (*answer.request.volumes, *answer.request.remote)]
+    other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
     closed = Condition(status="False", reason=CORDONED)
     cordons = [node_edit(name, schedulable=closed) for name in cordoned if name in view.spaces]
     with changed(builder, cordons, nodes):
-        return helpful(has_node, builder, wanted, nodes, others)
+        for wanted in _wanted(answer, extender, utc):
+            new = [*new_node(wanted, builder, other_zone=other_zone)] if may_use_new else []
+            if found := helpful(has_node, builder, wanted, nodes, [*others, *new]):
+                return found
+    return []
 
 
 def _is_only_held(answer: Answer) -> bool:
@@ -73,16 +74,21 @@ def _is_cordoned(name: NodeName, view: ClusterView) -> bool:
     return view.spaces[name].node.schedulable.reason == CORDONED
 
 
-def _wanted(answer: Answer) -> Wanted | None:
-    """Return what one node must take; of volumes that go anywhere the largest replica."""
-    situation, request = answer.situation, answer.request
-    if situation is None:
-        return None
-    needs = [need for _, need in situation.demand.by_size]
-    if not needs:
-        anywhere = [each.need for each in (*request.volumes, *request.remote)]
-        needs = sorted(anywhere, key=lambda need: -need.size_bytes)[:1]
-    return Wanted(needs=needs) if needs else None
+def _wanted(answer: Answer, extender: Extender, utc: Moment | None) -> list[Wanted]:
+    """Return what one node must take, the next where the one before does not help.
+
+    It is what is placed beside the pod, else one replica, that of the largest volume first; and in
+    the end one of each volume.
+    """
+    request = answer.request
+    situation = answer.situation or extender.situation(request, answer.view, utc=utc)
+    local = {item.id: need for item, need in situation.demand.by_size}
+    others = (*request.volumes, *request.remote)
+    anywhere = [each.need for each in others if each.volume.name not in local]
+    anywhere.sort(key=lambda need: -need.size_bytes)
+    few = [[*local.values()]] if local else [[need] for need in anywhere]
+    all_ = [*local.values(), *anywhere]
+    return [Wanted(needs=needs) for needs in (few if all_ in few else [*few, all_]) if needs]
 
 
 def _changeable(answer: Answer, cordoned: Iterable[NodeName]) -> Iterator[NodeName]:
