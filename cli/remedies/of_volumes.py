@@ -9,6 +9,7 @@ from cli.remedies.remedy import Edit, Remedy, setting_edit
 from extender import ClusterView, ViewBuilder
 from longhorn import (
     Condition,
+    Disk,
     Node,
     NodeName,
     Volume,
@@ -66,7 +67,8 @@ def new_disk(node: NodeName, wanted: Wanted, view: ClusterView) -> Remedy:
     disk = empty_disk(wanted, view)
     size = short_amount(disk.maximum_bytes)
     edit = Edit(Node, node, lambda each: structs.replace(each, disks=(*each.disks, disk)))
-    figures = {"node": node, "size": size, "tags": _with_tags(wanted.disk_tags)}
+    figures = {"node": node, "type": _type(disk), "size": size}
+    figures["tags"] = _with_tags(wanted.disk_tags)
     return Remedy(code="add_disk", figures=figures, edits=[edit])
 
 
@@ -95,6 +97,7 @@ def new_node(wanted: Wanted, builder: ViewBuilder, *, other_zone: bool) -> Itera
     yield Remedy(
         code="add_node",
         figures={
+            "type": _type(disk),
             "size": size,
             "zone": " in another zone" if other_zone else "",
             "node_tags": _with_tags(wanted.node_tags),
@@ -102,6 +105,11 @@ def new_node(wanted: Wanted, builder: ViewBuilder, *, other_zone: bool) -> Itera
         },
         edits=[Edit(Node, _NEW, lambda _: node), *running(_NEW, builder)],
     )
+
+
+def _type(disk: Disk) -> str:
+    """Return the type of a disk as it is told, which is not that of most."""
+    return f"{disk.type} " * (disk.type == "block")
 
 
 def _with_tags(tags: frozenset[str]) -> str:
