@@ -70,9 +70,10 @@ class Trials:
         if alone or not remedies or not self.works(remedies):
             return alone
         kept = list(remedies)
-        for each in sorted(remedies, key=lambda one: cost([one]), reverse=True):
+        costly_first = sorted(remedies, key=lambda one: cost([one]), reverse=True)
+        for each in 2 * costly_first:  # some are of use only beside another one that is left out
             others = [one for one in kept if one is not each]
-            if self.works(others):
+            if len(others) < len(kept) and self.works(others):
                 kept = others
         return [tuple(kept)]
 
