@@ -55,8 +55,7 @@ def pod_remedies(
     others = [*_others(answer, shortfalls, view)]
     volumes = [each.volume for each in (*answer.request.volumes, *answer.request.remote)]
     other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
-    closed = Condition(status="False", reason=CORDONED)
-    cordons = [node_edit(name, schedulable=closed) for name in cordoned if name in view.spaces]
+    cordons = [_cordon(name, view) for name in cordoned if name in view.spaces]
     with changed(builder, cordons, nodes):
         for wanted in _wanted(answer, extender, utc):
             new = [*new_node(wanted, builder, other_zone=other_zone)] if may_use_new else []
@@ -68,6 +67,12 @@ def pod_remedies(
 def _is_only_held(answer: Answer) -> bool:
     """Whether the pod fits somewhere once holds are over: it need only wait."""
     return any(ClusterChange.HOLDS in each.ended_by for each in answer.rejected.values())
+
+
+def _cordon(name: NodeName, view: ClusterView) -> Edit:
+    """Note of a node that it is cordoned; Longhorn may use it all the same."""
+    status = view.spaces[name].node.schedulable.status
+    return node_edit(name, schedulable=Condition(status=status, reason=CORDONED))
 
 
 def _is_cordoned(name: NodeName, view: ClusterView) -> bool:

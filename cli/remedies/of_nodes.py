@@ -81,7 +81,7 @@ def of_node(space: NodeSpace, wanted: Wanted, builder: ViewBuilder) -> Iterator[
         yield Remedy(code="node_back", figures={**figures, "why": why}, edits=edits)
     else:
         yield from _not_running(space, wanted, builder)
-    if not node.schedulable.is_true and node.schedulable.reason == CORDONED:
+    if node.schedulable.reason == CORDONED:
         yield Remedy(code="uncordon", figures=figures, edits=[node_edit(name, schedulable=_TRUE)])
     if node.evicting:
         edits = [node_edit(name, evicting=False), node_edit(name, allow_scheduling=True)]
