@@ -57,8 +57,11 @@ def pod_remedies(
     other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
     cordons = [_cordon(name, view) for name in cordoned if name in view.spaces]
     with changed(builder, cordons, nodes):
-        for wanted in _wanted(answer, extender, utc):
+        for number, wanted in enumerate(_wanted(answer, extender, utc)):
             new = [*new_node(wanted, builder, other_zone=other_zone)] if may_use_new else []
+            # With thousands of nodes trials take seconds: these only where a new node would help.
+            if number and not helpful(has_node, builder, wanted, (), new):
+                continue
             if found := helpful(has_node, builder, wanted, nodes, [*others, *new]):
                 return found
     return []
@@ -82,18 +85,26 @@ def _is_cordoned(name: NodeName, view: ClusterView) -> bool:
 def _wanted(answer: Answer, extender: Extender, utc: Moment | None) -> list[Wanted]:
     """Return what one node must take, the next where the one before does not help.
 
-    It is what is placed beside the pod, else one replica, that of the largest volume first; and in
-    the end one of each volume.
+    First what is placed beside the pod; then one replica of a volume that goes anywhere, that of
+    the largest first; then one of each volume; in the end all of those that have none yet, as
+    Longhorn may start a new volume with all alone.
     """
-    request = answer.request
+    request, replicas = answer.request, answer.view.replicas
     situation = answer.situation or extender.situation(request, answer.view, utc=utc)
     local = {item.id: need for item, need in situation.demand.by_size}
-    others = (*request.volumes, *request.remote)
-    anywhere = [each.need for each in others if each.volume.name not in local]
-    anywhere.sort(key=lambda need: -need.size_bytes)
-    few = [[*local.values()]] if local else [[need] for need in anywhere]
-    all_ = [*local.values(), *anywhere]
-    return [Wanted(needs=needs) for needs in (few if all_ in few else [*few, all_]) if needs]
+    all_ = sorted((*request.volumes, *request.remote), key=lambda each: -each.need.size_bytes)
+    found = [
+        [*local.values()],
+        *([each.need] for each in all_ if each.volume.name not in local),
+        [each.need for each in all_],
+        [
+            each.need
+            for each in all_
+            for _ in range(1 if replicas.get(each.volume.name) else each.volume.wanted_replicas)
+        ],
+    ]
+    different = [each for number, each in enumerate(found) if each not in found[:number]]
+    return [Wanted(needs=needs) for needs in different if needs]
 
 
 def _changeable(answer: Answer, cordoned: Iterable[NodeName]) -> Iterator[NodeName]:
