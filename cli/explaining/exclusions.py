@@ -6,11 +6,17 @@ other pods. The rules are those of plans (`planner/predicates/`).
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import structs
+
 from longhorn import CORDONED, Node, NodeName
 from planner.predicates import Limit, Refusal, affinity, cordon, selector, taint, within
 from planner.records import KubernetesNode, Wishes
 
 _RULES = (cordon, taint, selector, affinity)
+_OF_STATE = frozenset(
+    f"node.kubernetes.io/{each}" for each in ("not-ready", "unreachable", "unschedulable")
+)
+"""Keys of taints that Kubernetes puts on a node that is down or cordoned, and takes off again."""
 
 
 def exclusions(
@@ -47,6 +53,15 @@ def exclusion(node: KubernetesNode, wishes: Wishes, limits: Iterable[Limit] = ()
     """Say why kube-scheduler leaves a node out for a pod, None if it does not."""
     found = next(filter(None, (rule(wishes, node) for rule in _RULES)), None)
     return found or next(filter(None, (within(limit, node) for limit in limits)), None)
+
+
+def is_left_out_for_good(
+    node: KubernetesNode, wishes: Wishes, limits: Iterable[Limit] = ()
+) -> bool:
+    """Whether kube-scheduler leaves a node out also once it is neither cordoned nor down."""
+    taints = tuple(each for each in node.taints if each.key not in _OF_STATE)
+    well = structs.replace(node, cordoned=False, taints=taints)
+    return exclusion(well, wishes, limits) is not None
 
 
 def _says_cordoned(node: Node | None) -> bool:

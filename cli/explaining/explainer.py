@@ -7,7 +7,7 @@ from msgspec import structs
 from app.settings import Settings
 from cli.explaining.answering import NOBODY_MISSING, Answering
 from cli.explaining.claims import claim_names, claim_reports
-from cli.explaining.exclusions import exclusion, exclusions
+from cli.explaining.exclusions import exclusion, exclusions, is_left_out_for_good
 from cli.explaining.notes import (
     Note,
     answering_notes,
@@ -153,11 +153,15 @@ class Explainer:
         )
         if result.accepted or not tries:
             return found
-        cordoned = [name for name, why in excluded.items() if why.code == "node_cordoned"]
+        kubernetes = (known.get(name, KubernetesNode(name=name)) for name in excluded)
+        closed = [e.name for e in kubernetes if not is_left_out_for_good(e, wishes, limits)]
+        cordoned = [name for name in closed if excluded[name].code == "node_cordoned"]
+        spaces = (view.spaces[name] for name in closed if name in view.spaces)
+        down = [e.node.name for e in spaces if not e.node.ready.is_true]
         # The last: the answer stands only until another question is asked.
         may_use_new = exclusion(KubernetesNode(name=NodeName("new")), wishes, limits) is None
         remedies = pod_remedies(
-            result, cordoned, short, self.extender, self.builder, utc, may_use_new=may_use_new
+            result, cordoned, down, short, self.extender, self.builder, utc, may_use_new=may_use_new
         )
         return structs.replace(found, remedies=remedies)
 

@@ -1,6 +1,6 @@
 """What would get a pod a node that no node takes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import structs
@@ -24,7 +24,8 @@ _MIB = 2**20
 
 def pod_remedies(
     answer: Answer,
-    cordoned: Iterable[NodeName],
+    cordoned: Collection[NodeName],
+    down: Iterable[NodeName],
     shortfalls: Mapping[NodeName, Sequence[Shortfall]],
     extender: Extender,
     builder: ViewBuilder,
@@ -37,6 +38,7 @@ def pod_remedies(
     Args:
         answer: No node is accepted.
         cordoned: Nodes that were not asked about, as they are cordoned.
+        down: Nodes that were not asked about, as they are down.
         shortfalls: By how much nodes are short.
         extender: Made the answer.
         builder: Has the cluster.
@@ -44,6 +46,7 @@ def pod_remedies(
         may_use_new: Whether the pod may go to a node that is not there yet.
     """
     asked, view = answer.request.pod, answer.view
+    closed = dict.fromkeys([*cordoned, *down])
     if view.settings.unreadable is not None or _is_only_held(answer):
         return []
 
@@ -51,7 +54,7 @@ def pod_remedies(
         names = [n for n in nodes if n not in now.spaces or not _is_cordoned(n, now)]
         return bool(extender.filter(asked, names, now, utc=utc).accepted)
 
-    nodes = sorted(_changeable(answer, cordoned), key=lambda n: (_short(n, shortfalls), n))
+    nodes = sorted(_changeable(answer, closed), key=lambda n: (_short(n, shortfalls), n))
     others = [*_others(answer, shortfalls, view)]
     volumes = [each.volume for each in (*answer.request.volumes, *answer.request.remote)]
     other_zone = any(not may_share_zone(each, view.settings) for each in volumes)
@@ -107,9 +110,9 @@ def _wanted(answer: Answer, extender: Extender, utc: Moment | None) -> list[Want
     return [Wanted(needs=needs) for needs in different if needs]
 
 
-def _changeable(answer: Answer, cordoned: Iterable[NodeName]) -> Iterator[NodeName]:
+def _changeable(answer: Answer, closed: Iterable[NodeName]) -> Iterator[NodeName]:
     """Yield the nodes where something can be changed so that they take the pod."""
-    for name in (*answer.rejected, *cordoned):
+    for name in (*answer.rejected, *closed):
         ended_by = answer.rejected[name].ended_by if name in answer.rejected else _BY_CHANGE
         if name in answer.view.spaces and ended_by & _BY_CHANGE:
             yield name

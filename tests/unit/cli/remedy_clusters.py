@@ -103,6 +103,7 @@ class _Maker:
             ready |= {"reason": "KubernetesNodeNotReady"}
         told = {"conditions": [ready], "zone": zone, "diskStatus": status}
         taints = [("unschedulable", cordoned), ("unreachable", down and self.choice((True, False)))]
+        taints += [("dedicated", self.rough("nodes", 0.2))]
         kubernetes = {
             "unschedulable": cordoned,
             "taints": [
