@@ -11,7 +11,8 @@ from tests.unit.cli.plans import BUNDLE, WIKI, Run
 
 COMMON = {
     "--cluster-file", "--also", "--kubeconfig", "--context", "--policy", "--seed", "--runs",
-    "--namespace", "--ignore-waiting", "--in-flight", "--output", "--all", "--html", "--quiet", "--help",
+    "--namespace", "--ignore-waiting", "--in-flight", "--output", "--all", "--html", "--quiet",
+    "--help",
 }  # fmt: skip
 OWN = {
     "place": {"--replicas", "--until-full", "--most"},
