@@ -11,6 +11,7 @@ from longhorn import NodeName
 
 _MOST_TRIALS, _MOST_NODES = 300, 8
 """So much is tried, on so many nodes, the nearest to taking it."""
+_DELETION = "delete_replica"
 _MANY_NODES, _FEW_TRIALS, _FEW_NODES = 500, 60, 3
 """The same in a cluster of many nodes."""
 
@@ -57,7 +58,12 @@ def _on(
     alone = trials.sufficient(of_all)
     yield from alone
     for disk in () if alone else space.disks:
-        yield from trials.sufficient([*of_all, *of_disk(disk, name, wanted, view)])
+        options = [*of_all, *of_disk(disk, name, wanted, view)]
+        found = trials.sufficient(options)
+        yield from found
+        deletions = [each for each in options if each.code == _DELETION]
+        if len(deletions) > 1 and not any(_DELETION in [e.code for e in some] for some in found):
+            yield from trials.sufficient(deletions)  # it costs less than what works alone
     if not alone:
         yield from trials.sufficient([*of_all, new_disk(name, wanted, view)])
 

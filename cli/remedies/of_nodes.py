@@ -14,6 +14,7 @@ from extender.space import NodeSpace
 from longhorn import (
     CORDONED,
     Condition,
+    DataState,
     Disk,
     DiskId,
     DiskName,
@@ -246,19 +247,28 @@ def _large(disk: Disk) -> Disk:
 
 
 def _with_less_on_it(disk: Disk, node: NodeName, view: ClusterView) -> Iterator[Remedy]:
-    """Offer replicas for deletion that failed, and that their volumes do without."""
+    """Offer replicas for deletion that their volumes do without.
+
+    They have failed; or never had data, while all that have data failed: Longhorn makes no new ones
+    then.
+    """
     for volume, replicas in sorted(view.replicas.items()):
-        there = [each for each in replicas if is_on(each, node, disk)]
-        if not any(each.failed for each in there) or volume not in view.volumes:
+        there = [each for each in replicas if is_on(each, node, disk) and not each.deleting]
+        if not any(each.failed or not each.started for each in there) or volume not in view.volumes:
             continue
         data = data_in(view, volume)
         judged = {each.replica.name: each.usability for each in data.judged}
         for each in there:
-            if each.failed and data.usable and judged[each.name] is not Usability.USABLE:
-                yield _deletion(each, disk, node)
+            is_used = judged[each.name] is Usability.USABLE
+            if each.failed and data.usable and not is_used:
+                yield _deletion(each, disk, node, "has failed")
+            elif data.state is DataState.FAULTED and not (
+                each.healthy_once or each.had_data or each.started
+            ):
+                yield _deletion(each, disk, node, "never had data")
 
 
-def _deletion(replica: Replica, disk: Disk, node: NodeName) -> Remedy:
+def _deletion(replica: Replica, disk: Disk, node: NodeName, state: str) -> Remedy:
     def without(found: Disk) -> Disk:
         listed = {name: size for name, size in found.listed.items() if name != replica.name}
         less = found.listed.get(replica.name, 0)
@@ -270,7 +280,7 @@ def _deletion(replica: Replica, disk: Disk, node: NodeName) -> Remedy:
             "node": node,
             "disk": disk.name,
             "replica": replica.name,
-            "state": "has failed",
+            "state": state,
             "size": amount(replica.size_bytes),
         },
         edits=[Edit(Replica, replica.name, lambda _: None), disk_edit(node, disk.name, without)],
