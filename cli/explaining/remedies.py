@@ -63,7 +63,7 @@ def pod_remedies(
         for number, wanted in enumerate(_wanted(answer, extender, utc)):
             new = [*new_node(wanted, builder, other_zone=other_zone)] if may_use_new else []
             # With thousands of nodes trials take seconds: these only where a new node would help.
-            if number and not helpful(has_node, builder, wanted, (), new):
+            if number and not helpful(has_node, builder, wanted, nodes, new, changes_nodes=False):
                 continue
             if found := helpful(has_node, builder, wanted, nodes, [*others, *new]):
                 return found

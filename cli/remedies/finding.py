@@ -22,6 +22,8 @@ def helpful(
     wanted: Wanted,
     nodes: Iterable[NodeName],
     others: Sequence[Remedy],
+    *,
+    changes_nodes: bool = True,
 ) -> list[RemedyReport]:
     """Return what would help, from the least to the most costly.
 
@@ -31,6 +33,7 @@ def helpful(
         wanted: What is to be placed.
         nodes: Where that may be, the nearest first.
         others: What can be done besides, each for itself.
+        changes_nodes: Whether nodes that are there may be changed.
     """
     is_large = len(builder.view.spaces) > _MANY_NODES
     most_nodes, most = (_FEW_NODES, _FEW_TRIALS) if is_large else (_MOST_NODES, _MOST_TRIALS)
@@ -39,7 +42,7 @@ def helpful(
         return []
     trials = Trials(builder, question, near, most)
     found: list[tuple[Remedy, ...]] = [(each,) for each in others if trials.works([each])]
-    for name in near:
+    for name in near if changes_nodes else ():
         found += _on(name, builder, wanted, trials)
     builder.settle()
     reports = dict[str, RemedyReport]()
