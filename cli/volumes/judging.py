@@ -41,16 +41,17 @@ from longhorn import (
     Volume,
     choices,
     find_candidates,
+    groups_of,
     host_of,
+    is_potentially_reusable,
     is_usable,
-    may_share_node,
-    may_share_zone,
     meets_topology,
     mismatch,
     new_replica,
     refusal_of,
     search,
     starts_replicas,
+    usage_of,
     wait_is_over,
 )
 
@@ -262,16 +263,17 @@ def _would_do_alone(name: NodeName, sought: Sought) -> bool:
 
 def _taken(space: NodeSpace, sought: Sought, view: ClusterView) -> str | None:
     """Say which replica of the volume keeps others off a node, whatever room that has."""
-    own = [r for r in _own(sought) if not (r.failed and sought.replaces_failed)]
-    nodes = {each.node for each in own if each.node is not None}
-    zones = {view.spaces[node].node.zone for node in nodes if node in view.spaces}
-    volume, settings = sought.volume, view.settings
-    may_share = may_share_node(volume, settings) and may_share_zone(volume, settings)
-    if space.node.name in nodes and not may_share:
-        return "replica_on_node"
-    if space.node.zone in zones and not may_share_zone(volume, settings):
-        return "replica_in_zone"
-    return None
+    node, volume = space.node, sought.volume
+    in_use = [
+        each
+        for each in _own(sought)
+        if not each.failed or (is_potentially_reusable(each) and not sought.replaces_failed)
+    ]
+    spaces = {**sought.hosts.spaces, node.name: space}
+    usage = usage_of(in_use, spaces)
+    if any(g.has(node.name, node.zone) for g in groups_of(volume, usage, view.settings, spaces)):
+        return None
+    return "replica_on_node" if node.name in usage.zone_of else "replica_in_zone"
 
 
 def _shortfall(
