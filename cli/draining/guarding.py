@@ -118,7 +118,10 @@ def _unprotected(found: Protection, situation: Situation, *, moves: bool) -> Obs
     text = f"of volume {volume}: {text}"
     code = Code.LAST_REPLICA_TO_MOVE if moves else Code.LAST_REPLICA
     if _is_strict(copy, situation):
-        code, text = Code.STRICT_LOCAL_REPLICA, f"of strict-local volume {volume}: it goes nowhere"
+        code, text = (
+            Code.STRICT_LOCAL_REPLICA,
+            f"of strict-local volume {volume}: Longhorn moves it to no other node",
+        )
     return Obstacle(code=code, object=name, text=text, logged=logged)
 
 

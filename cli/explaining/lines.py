@@ -171,6 +171,8 @@ class _Page(Page):
 
     def _is_tried(self, reason: ReasonReport) -> bool:
         """Whether what helps against it stands above."""
+        if any(note.code == "strict_local_cut_off" for note in self._found.notes):
+            return True  # no node will do, whatever is said of each
         is_tried = self._is_about_disks(reason) or reason.code == "too_few_replicas"
         return bool(self._found.remedies) and is_tried and reason.code not in _TOLD_AS_WELL
 

@@ -6,7 +6,7 @@ import msgspec
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
-from cli.catalogue import NOTES, REJECTIONS
+from cli.catalogue import NOTES
 from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
 from cli.holders import cut_off, holders_for
@@ -18,12 +18,14 @@ from cli.volumes.attaching import standings
 from extender import ClusterView, PodRef
 from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, has_volume
 from extender.explaining import Hindrance, Spread
-from extender.kubernetes import Claim, class_of
+from extender.kubernetes import Claim, ClaimKey, class_of
 from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
 from planner.naming import first_of
 from planner.records import KubernetesNode, Wishes
 
 _MOST_NAMES = 5
+_ATTACHABLE = ("attached", "shared", "no_node", "on_its_way")
+"""How pods stand whose volume is there, or about to be."""
 NO_SCHEDULER = "the pod has its node by spec.nodeName, and not by kube-scheduler"
 
 
@@ -101,8 +103,9 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
     """Say of a pod that is bound and does not run what holds its volumes, or keeps it from them."""
     for claim, holder in holders_for(pod, cluster, view):
         yield Note("volume_held", f"volume of {claim}: {holder.text}", do=holder.action)
+    held = {claim for claim, _ in holders_for(pod, cluster, view)}
     if pod.status.node is not None and not (pod.status.running or pod.status.ended):
-        yield from _not_attachable(pod, view)
+        yield from (note for claim, note in _not_attachable(pod, view) if claim not in held)
     for key in pod.ref.claims if pod.status.node is None else ():
         claim_ = view.claims.get(key)
         bound = view.persistent_volumes.get(claim_.persistent_volume or "") if claim_ else None
@@ -112,15 +115,15 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
                 yield Note("strict_local_cut_off", f"volume of {key}: {holder.text}")
 
 
-def _not_attachable(pod: Pod, view: ClusterView) -> Iterator[Note]:
+def _not_attachable(pod: Pod, view: ClusterView) -> Iterator[tuple[ClaimKey, Note]]:
     for key in pod.ref.claims:
         claim = view.claims.get(key)
         bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
         volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
         for each in standings(volume, key, [pod], view) if volume is not None else ():
-            if each.code in REJECTIONS:
+            if each.code not in _ATTACHABLE:
                 text = f"on its node {each.node} volume of {key} cannot be attached: {each.text}"
-                yield Note("not_attachable", text, do=each.action)
+                yield key, Note("not_attachable", text, do=each.action)
 
 
 def claim_notes(pod: Pod, view: ClusterView) -> Iterator[Note]:

@@ -7,9 +7,11 @@ import msgspec
 from cli.catalogue import in_words
 from cli.explaining.explainer import Explainer
 from cli.explaining.report import NoteReport
+from cli.explaining.stuck_pods import stuck_pods
 from cli.paragraphs import paragraph
 from longhorn import NodeName
 
+ALONE = "(each judged alone; CPU and memory are not looked at)"
 _OF_ALL = ("nobody_leads", "scheduler_absent")
 """Notes that say the same of many pods."""
 
@@ -33,6 +35,8 @@ class PendingPods(msgspec.Struct, frozen=True, kw_only=True):
     pods: Sequence[PendingPod]
     notes: Sequence[NoteReport] = ()
     """What keeps all of them waiting, or some, whatever fits."""
+    stuck: Sequence[str] = ()
+    """Pods that have a node and do not run for want of a volume, and why."""
 
 
 def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> PendingPods:
@@ -44,17 +48,27 @@ def pending_pods(explainer: Explainer, candidates: Sequence[NodeName]) -> Pendin
         found.append(
             PendingPod(pod=pod.key, fits=answer.fits, answer=answer.answer, error=answer.error)
         )
-    return PendingPods(pods=found, notes=[*notes.values()])
+    stuck = [
+        f"{pod.key} on {pod.status.node}: {note.text}"
+        for pod, note in stuck_pods(explainer.cluster, explainer.view)
+    ]
+    return PendingPods(pods=found, notes=[*notes.values()], stuck=stuck)
 
 
 def pending_lines(found: PendingPods, width: int) -> Iterator[str]:
     """Write how many pods there are, and a line for each, those that do not fit first."""
+    yield from _waiting(found, width)
+    for each in found.stuck:
+        yield from paragraph("stuck: ", each, width, colour="red")
+
+
+def _waiting(found: PendingPods, width: int) -> Iterator[str]:
     if not found.pods:
         yield "no pod waits for a node"
         return
     fits, count = sum(each.fits for each in found.pods), len(found.pods)
     waiting = "1 pod waits" if count == 1 else f"{count} pods wait"
-    yield f"{waiting} for a node; {fits} of them can get one, each alone, CPU and memory aside"
+    yield f"{waiting} for a node; {fits} of them can get one {ALONE}"
     for note in found.notes:
         yield from paragraph("note: ", note.text, width, colour="yellow")
         yield from paragraph("  -> ", in_words(note.action), width, colour="cyan")

@@ -264,7 +264,7 @@ def _answer(found: Explanation, view: ClusterView) -> str:
     if found.is_refused:
         return f"{_refusal(found)}; {count} would fit{rest}"
     if found.accepted and found.basis == Basis.NOTHING_LOCAL:
-        return f"not judged: no volume has to be on the pod's node; {count} will do{rest}"
+        return f"{count} will do, as no volume has to be on the pod's node{rest}"
     return f"{count} fit{_best(found)}{rest}" if found.accepted else f"{count}: {', '.join(parts)}"
 
 

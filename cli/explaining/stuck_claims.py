@@ -13,7 +13,8 @@ from planner.sizes import amount
 from planner.steps.volumes import too_full
 
 _LOWER = (
-    "Lower the request of the claim (since Kubernetes 1.34; not below what it has), or make room."
+    "Lower the request of the claim to a little more than it has (since Kubernetes 1.34; before: "
+    "keep the PersistentVolume with `Retain`, and make the claim anew), or make room."
 )
 
 

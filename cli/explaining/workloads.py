@@ -7,6 +7,7 @@ import msgspec
 from cli.asked import Alike, Asked
 from cli.explaining.explainer import Explainer
 from cli.explaining.lines import lines
+from cli.explaining.pending import ALONE
 from cli.explaining.report import Explanation
 from cli.pages import Form
 from cli.paragraphs import paragraph
@@ -85,7 +86,7 @@ def _answer(found: WorkloadsReport, file: str) -> str:
         return "no pod is without a node"
     fits = sum(len(each.pods) for each in found.pods if each.fits)
     pods = "1 pod has no node" if count == 1 else f"{count} pods have no node"
-    text = f"{pods}; {fits} of them can get one, each alone, CPU and memory aside"
+    text = f"{pods}; {fits} of them can get one {ALONE}"
     return f"{text}; `plan place {file}` places them together" if file and count > 1 else text
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from cli.data import data_in
 from cli.remedies.of_nodes import Wanted, empty_disk, running
 from cli.remedies.remedy import Edit, Remedy, setting_edit
 from extender import ClusterView, ViewBuilder
@@ -12,6 +13,8 @@ from longhorn import (
     Disk,
     Node,
     NodeName,
+    Replica,
+    Usability,
     Volume,
     may_share_disk,
     may_share_node,
@@ -27,6 +30,11 @@ def of_volume(volume: Volume, placed: int, view: ClusterView) -> Iterator[Remedy
     """Yield what can be done about a volume of which *placed* replicas have a disk."""
     if 0 < placed < volume.wanted_replicas:
         yield _of(volume, "fewer_replicas", {"count": str(placed)}, wanted_replicas=placed)
+    data = data_in(view, volume.name)
+    for each in data.those(Usability.GONE) if data.usable else ():
+        edit = Edit(Replica, each.replica.name, lambda _: None)
+        figures = {"replica": each.replica.name, "node": str(each.replica.node)}
+        yield Remedy(code="delete_gone_replica", figures=figures, edits=[edit])
     settings = view.settings
     for what, may, field in (
         ("disks", may_share_disk, "disk_soft_anti_affinity"),

@@ -128,9 +128,10 @@ def _extender(seen: Seen) -> Finding:
 
 def _nodes(found: Survey, nodes: Sequence[NodeFigures], figures: Figures) -> Finding:
     bad = {each.name: each.problem or _NO_DISK for each in nodes if not each.takes_replicas}
+    worst = _worst(findings_of(found, _OF_NODES))
     return _line(
         "nodes",
-        _worst(findings_of(found, _OF_NODES)),
+        worst if figures.nodes_that_take_replicas else Severity.ERROR,
         f"{figures.nodes_that_take_replicas} of {figures.nodes} take replicas",
         [f"{name} ({why})" for name, why in bad.items()],
         *(f"filter node/{name}" for name in [*bad][:1]),

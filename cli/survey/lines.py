@@ -16,7 +16,7 @@ def lines(found: Survey, width: int, *, show_all: bool) -> Iterator[str]:
     yield count_line(found.findings) or "all is well"
     nodes = found.nodes_that_may_be_lost
     text = first_of(nodes, len(nodes) if show_all else _MOST_NODES) if nodes else "none"
-    yield from paragraph("may be lost, each alone: ", text, width, indent=_WIDTH)
+    yield from paragraph("safe to lose, one at a time: ", text, width, indent=_WIDTH)
     yield from finding_lines(found.findings, width, show_all=show_all)
     if found.ignored:
         yield f"{'note':{_WIDTH}}--ignore leaves out {found.ignored} more"

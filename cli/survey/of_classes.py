@@ -73,7 +73,7 @@ def _tagged(selector: Sequence[str], *, allow_empty: bool) -> str:
 def _of_binding(class_: StorageClass, volume: Volume) -> Iterator[Finding]:
     name = class_.name
     if not volume.needs_local_replica:
-        text = f"volumes of StorageClass {name} are never sure to be beside their pod"
+        text = f"volumes of StorageClass {name} may be on other nodes than their pod"
         yield found("class-never-local", text, [name])
     elif class_.is_immediate:
         text = (

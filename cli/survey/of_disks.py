@@ -15,7 +15,7 @@ _NEAR_PERCENT = 90
 """From so much of its limit on, a disk counts as nearly full."""
 _LOW_PERCENT = 10
 """With less of its size left to be written, a disk counts as about to be full."""
-_MOST_TRIED, _MOST_NAMED = 8, 3
+_MOST_TRIED, _MOST_NAMED = 8, 5
 
 
 def of_disks(view: ClusterView, helps: Helps) -> Iterator[Finding]:

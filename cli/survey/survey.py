@@ -7,8 +7,8 @@ import msgspec
 from app.page.now import claims_by_volume
 from cli.catalogue import Severity
 from cli.explaining.explainer import Explainer
+from cli.explaining.stuck_pods import stuck_pods
 from cli.findings import Finding
-from cli.holders import holders_for
 from cli.kube.pods import Pod
 from cli.survey.found import Helps
 from cli.survey.losses import endangered
@@ -35,11 +35,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 def survey_of(explainer: Explainer, helps: Helps | None = None) -> Survey:
     """Look at all of a cluster; *helps* says what would help."""
     view, cluster = explainer.view, explainer.cluster
-    held = (
-        f"{pod.key} ({holder.text})"
-        for _, pod in sorted(cluster.of(Pod).items())
-        for _, holder in holders_for(pod, cluster, view)
-    )
+    held = (f"{pod.key} ({note.text})" for pod, note in stuck_pods(cluster, view))
     claims = claims_by_volume(view.claims.values(), view)
     return survey(view, explainer.extender, claims, held, helps, cluster.of(Pod).values())
 

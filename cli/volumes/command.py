@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cli.data import data_in
 from cli.explaining.explainer import Explainer
 from cli.names import Named
 from cli.volumes.explaining import explain
@@ -28,6 +29,9 @@ def what_helps(name: VolumeName, explainer: Explainer) -> list[str]:
     )
     if found.remedies:
         return [each.text for each in found.remedies]
-    if found.waiting is None or found.waiting.action == "Nothing.":
-        return [f"Nothing: {found.answer}."]
-    return [found.waiting.action]
+    if found.waiting is not None and found.waiting.action != "Nothing.":
+        return [found.waiting.action]
+    awaited = sorted({str(e.awaits) for e in data_in(explainer.view, name).judged if e.awaits})
+    if awaited:
+        return [f"A replica that it has cannot be used before {' and '.join(awaited)}."]
+    return [f"Nothing: {found.waiting.text if found.waiting else found.answer}."]

@@ -30,6 +30,7 @@ from cli.volumes.waiting import Count, Waiting, count_of, waiting_of
 from extender import ClusterView
 from extender.demand import NOBODY
 from extender.kubernetes import Claim
+from extender.verdicts import UnknownNode
 from longhorn import (
     DataState,
     Moment,
@@ -191,6 +192,8 @@ def _places(sought: Sought, nodes: Iterable[NodeName], view: ClusterView) -> Ite
     owners = claims_of_volumes(view)
     for name in nodes:
         if name not in view.spaces:
+            unknown = UnknownNode()
+            yield PlaceReport(node=name, takes=False, code=unknown.reason, text=str(unknown))
             continue
         found = place_of(name, sought, view)
         yield PlaceReport(

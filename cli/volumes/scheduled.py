@@ -64,20 +64,13 @@ def _judgement(sought: Sought | None, condition: Condition, *, is_due: bool) -> 
     if not is_due:
         if says_placed:
             return ""
-        return (
-            "nothing is to be placed now by what its objects show: the condition is of an earlier "
-            "moment, or of a replica that Longhorn has given up"
-        )
+        return "the condition may be old: by its objects Longhorn places no replica of it now"
     finds = sought is not None and bool(sought.next)
     if finds and not says_placed:
         return (
-            "by the figures known here a replica fits: Longhorn's condition is of its last "
-            "attempt. It looks again within 30 s, and whenever a node changes"
+            "by the figures known here a replica fits: the condition is of Longhorn's last "
+            "attempt, and it looks again within 30 s"
         )
     if not finds and says_placed:
-        return (
-            "by the figures known here the next replica fits on no disk. Longhorn has not tried "
-            "yet, or says True all the same: it does so of a detached volume while "
-            "allow-volume-creation-with-degraded-availability is true"
-        )
+        return "by the figures known here the next replica fits on no disk, whatever True says"
     return ""

@@ -367,6 +367,7 @@ _DONE: Mapping[str, Callable[[Cluster, Figures], None]] = {
     "allow_disk": lambda c, f: c.change_disk(f, **_OPEN),
     "end_disk_eviction": lambda c, f: c.change_disk(f, **_STAY),
     "delete_replica": lambda c, f: c.delete_replica(f["replica"]),
+    "delete_gone_replica": lambda c, f: c.delete_replica(f["replica"]),
     "add_disk_again": _again,
     "tag_node": _tag_node,
     "tag_disk": _tag_disk,

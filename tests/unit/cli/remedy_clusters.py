@@ -43,7 +43,16 @@ DISKS = (20 * GIB, 30 * GIB, 50 * GIB + 4097, 100 * GIB - 12_345_678, 8 * GIB + 
 
 def cluster_of(seed: int) -> list[dict[str, Any]]:
     """Make the cluster of a seed, the same each time: with a pod, or else with volume `vol`."""
-    return _Maker(Random(seed)).cluster()
+    documents = _Maker(Random(seed)).cluster()
+    _swap_disk(documents, Random(f"{seed} swapped"))
+    return documents
+
+
+def _swap_disk(documents: Sequence[Any], random: Random) -> None:
+    """Let one of several replicas of the volume be on a disk that its node does not have."""
+    own = [e for e in documents if e["kind"] == "Replica" and e["spec"]["volumeName"] == "vol"]
+    if len(own) > 1 and random.random() < 0.1:
+        random.choice(own)["spec"]["diskID"] = "uuid-swapped"
 
 
 class _Maker:

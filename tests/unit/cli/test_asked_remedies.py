@@ -89,12 +89,17 @@ VOLUMES: Mapping[str, tuple[list[Document], list[str]]] = {
             replica("1", "n1"),
             replica("2", "n2", **FAILED),
         ],
-        ["Lower `storage-minimal-available-percentage` from 25 to 19 or less", "Free 5.1 GiB of"],
+        ["Free 5.1 GiB of", "Lower `storage-minimal-available-percentage` from 25 to 19 or less"],
     ),
     # longhorn/longhorn#12677, 12700, 8020, 626, 849
     "the disk is another one, and nothing is on it": (
         with_two(*node("n3", conditions=SWAPPED, storageMaximum=0, storageAvailable=0)),
         ["Remove disk disk-1 from Longhorn Node n3 and add it again (no replica is on it"],
+    ),
+    # harvester/harvester#3918, longhorn/longhorn#8020
+    "a replica is on a disk that its node does not have any more": (
+        [*with_two(*node("n3")), replica("3", "n3", diskID="uuid-of-before")],
+        ["Delete Replica vol-r-3, whose disk on node n3 is gone"],
     ),
     # harvester/harvester#7923, 4716, 798, longhorn/longhorn#2805, 9151
     "there are fewer nodes than replicas": (

@@ -142,7 +142,7 @@ def test_the_table_names_every_node_with_its_verdict(cluster: str, asked: Run) -
 def test_the_table_says_that_disks_decide_nothing(asked: Run) -> None:
     _, shown, _ = asked(str(EXAMPLES / "rich"), "default/files", "--all")
 
-    assert "not judged: no volume has to be on the pod's node" in shown
+    assert "as no volume has to be on the pod's node" in shown
     assert "  ssd-1                      is not ready; NoDiskInfo: " in shown
 
 

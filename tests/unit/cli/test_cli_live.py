@@ -210,7 +210,7 @@ def test_of_all_pods_that_wait_it_is_said_once(
 
     assert status == 1
     assert shown.count("note: no instance of the extender leads") == 1
-    assert shown.startswith("2 pods wait for a node; 0 of them can get one, each alone,")
+    assert shown.startswith("2 pods wait for a node; 0 of them can get one (each judged alone;")
 
 
 def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missing(

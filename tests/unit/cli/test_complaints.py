@@ -112,7 +112,7 @@ def test_the_node_with_the_only_replica_that_is_left_may_not_be_lost(told: Told)
 
     found = told(there, "survey")
 
-    assert "may be lost, each alone: n2 " in found
+    assert "safe to lose, one at a time: n2 " in found
     assert "with node n0 1 volume would lose all data" in found
 
 
@@ -174,7 +174,7 @@ def test_a_volume_is_held_by_a_volume_attachment_of_a_node_without_its_pod(told:
 
     found = told(there, "survey")
     assert "1 pod on nodes without the volume that they wait for" in found
-    assert "default/web (VolumeAttachment csi-1 holds it on n1" in found
+    assert "default/web (volume of default/data: VolumeAttachment csi-1 holds it on n1" in found
 
 
 def test_a_pod_on_a_node_that_is_down_holds_its_volume(told: Told) -> None:
@@ -251,7 +251,7 @@ def test_a_faulted_volume_on_a_node_that_is_down_is_no_matter_of_room(told: Told
 
     assert "Bring node n2 back. Then Longhorn salvages it" in told(there, "filter", "pvc/data")
     assert "0 of 2 nodes" in told(there, "filter", "web")
-    assert "may be lost, each alone: n1 " in told(there, "survey")
+    assert "safe to lose, one at a time: n1 " in told(there, "survey")
     assert "1 volume lost" in told(there, "plan", "lose", "n2")
 
 
@@ -321,7 +321,7 @@ def test_an_older_failed_replica_does_not_make_up_for_the_newest_one(
     there += [replica("1", "n1", **newest), replica("2", "n2", **OLD)]
 
     assert "1 volume lost" in told(there, "plan", "lose", "n1")
-    assert "may be lost, each alone: n2, n3 " in told(there, "survey")
+    assert "safe to lose, one at a time: n2, n3 " in told(there, "survey")
 
 
 def test_that_the_node_with_the_newest_data_must_come_back_is_told_and_not_to_use_older_ones(

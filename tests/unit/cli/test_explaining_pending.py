@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from cli.explaining.pending import ALONE
 from cli.schema import schema
 from tests.builders import node_document
 from tests.unit.cli.plans import ROOT, Run, write
@@ -27,7 +28,7 @@ def pending(called: Run, tmp_path: Path) -> Pending:
 
 
 LOST = pod("lost", claims=["gone"])
-THERE = pod("there", claims=["web"], spec={"nodeName": "node-1"})
+THERE = pod("there", spec={"nodeName": "node-1"})
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,7 @@ def test_each_pod_without_a_node_is_told_in_a_line(
 
     assert found == status
     assert shown.splitlines() == [
-        f"1 pod waits for a node; {1 - status} of them can get one, each alone, CPU and memory "
-        "aside",
+        f"1 pod waits for a node; {1 - status} of them can get one {ALONE}",
         text,
     ]
 

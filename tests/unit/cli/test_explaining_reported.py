@@ -89,7 +89,7 @@ def test_node_without_longhorn(ask: Ask) -> None:
     assert status == 0
     assert not has_all(
         shown,
-        "1 of 2 nodes will do; 1 without Longhorn",
+        "1 of 2 nodes will do, as no volume has to be on the pod's node; 1 without Longhorn",
         "node-2: no Longhorn node of this name",
         "-> Nothing, if Longhorn is not to be there.",
     )

@@ -175,7 +175,8 @@ def test_each_pod_is_judged_alone(of_file: Filter) -> None:
 
     assert (status, told(found)) == (0, [(keys("db-0", "db-1"), ["roomy"])])
     assert (
-        "2 of them can get one, each alone, CPU and memory aside; `plan place " in (found["answer"])
+        "2 of them can get one (each judged alone; CPU and memory are not looked at); `plan place "
+        in (found["answer"])
     )
 
 
@@ -187,7 +188,9 @@ def test_what_fits_is_a_line_and_what_does_not_is_explained(called: Run, tmp_pat
     shown = " ".join(out.split())
 
     assert status == 1
-    assert shown.startswith("2 workloads: 4 pods have no node; 1 of them can get one, each alone")
+    assert shown.startswith(
+        "2 workloads: 4 pods have no node; 1 of them can get one (each judged alone"
+    )
     assert "Job default/db, db-0: 1 of 2 nodes fit: roomy; 1 without room on one disk" in shown
     assert "StatefulSet default/db, 3 pods alike: db-0, db-1, db-2 pod default/db-0: 0 of" in shown
     assert "-> Add a disk of " in shown

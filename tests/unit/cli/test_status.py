@@ -165,7 +165,8 @@ def test_pods_on_nodes_without_their_volume(line: Line) -> None:
     found = line("held", *WHOLE, *claim(), attachment, pod("new", "b", phase="Pending"))
 
     assert (found["severity"], found["remedies"]) == ("warning", ["`filter pod/default/new`"])
-    assert found["objects"][0].startswith("default/new (VolumeAttachment csi-1 holds it on a")
+    about = "default/new (volume of default/data: VolumeAttachment csi-1 holds it on a"
+    assert found["objects"][0].startswith(about)
 
 
 def expanding() -> dict[str, Any]:
