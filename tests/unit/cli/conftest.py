@@ -3,7 +3,7 @@
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from cli.commands import run_command
 from tests.fakes import FakeApiServer, in_a_thread
 from tests.unit.cli.given_files import Write
 from tests.unit.cli.live import KINDS, kubeconfig
-from tests.unit.cli.plans import BUNDLE, Run
+from tests.unit.cli.plans import BUNDLE, Golden, Run, Shown
+from tests.unit.cli.plans import write as write_documents
 from tests.unit.cli.situations import Ask
 
 
@@ -32,6 +33,37 @@ def called(capsys: pytest.CaptureFixture[str]) -> Run:
         return status, *capsys.readouterr()
 
     return ran
+
+
+@pytest.fixture
+def golden() -> Golden:
+    """Compare a whole text with a golden file, which REWRITE_GOLDEN=1 writes, but not in CI."""
+    is_rewritten = os.environ.get("REWRITE_GOLDEN") == "1" and not os.environ.get("CI")
+
+    def same(name: str, text: str) -> None:
+        file = Path(__file__).parent / "golden" / f"{name}.txt"
+        if is_rewritten:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert text == (file.read_text(encoding="utf-8") if file.exists() else ""), (
+            f"not what tests/unit/cli/golden/{name}.txt has; if it is right now, run the test with "
+            "REWRITE_GOLDEN=1 in the environment, and read what changed in the file"
+        )
+
+    return same
+
+
+@pytest.fixture
+def shown(called: Run, golden: Golden, tmp_path: Path) -> Shown:
+    """Ask about a cluster; compare all that is printed; return the status and it on one line."""
+
+    def asked(name: str, documents: Iterable[object], *words: str) -> tuple[int, str]:
+        file = write_documents(tmp_path / "cluster.json", *documents)
+        status, out, _ = called(*words, "--cluster-file", file)
+        golden(name, out)
+        return status, " ".join(out.split())
+
+    return asked
 
 
 @pytest.fixture

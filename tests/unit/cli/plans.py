@@ -10,6 +10,8 @@ BUNDLE = str(EXAMPLES / "bundle")
 WIKI = str(EXAMPLES / "plans" / "wiki.yaml")
 
 Run = Callable[..., tuple[int, str, str]]
+Golden = Callable[[str, str], None]
+Shown = Callable[..., tuple[int, str]]
 
 
 def write(path: Path, *documents: object) -> str:

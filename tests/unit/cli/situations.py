@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.config import RESOURCE
-from tests.builders import GIB, core_document, document
+from tests.builders import GIB, core_document, document, node_document
 
 Ask = Callable[..., tuple[int, str]]
-ADD_A_DISK = "-> Add a disk of "
 
 
 def pod(
@@ -81,6 +80,22 @@ def host(
 ) -> dict[str, Any]:
     """Build a Kubernetes Node."""
     return core_document("Node", name, metadata=metadata or {}, spec=spec)
+
+
+def node(name: str = "node-1", taken_gib: int = 0, **longhorn: Any) -> list[dict[str, Any]]:
+    """Build a node of Kubernetes and of Longhorn, with one disk of 100 GiB."""
+    fields = {"disk_status": scheduled(taken_gib)} if taken_gib else {}
+    return [host(name, metadata=labels(name)), node_document(name, **fields | longhorn)]
+
+
+def new(gib: int = 10, **parameters: str) -> list[dict[str, Any]]:
+    """Build pod `web` with a claim that has no volume yet."""
+    return [pod(), claim(gib=gib), storage_class(**parameters)]
+
+
+def old(**volume_spec: Any) -> list[dict[str, Any]]:
+    """Build pod `web` with a claim that has its volume."""
+    return [pod(), *bound_claim(), volume(**volume_spec)]
 
 
 def labels(name: str) -> dict[str, Any]:
