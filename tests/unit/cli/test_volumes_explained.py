@@ -1,7 +1,7 @@
 """`filter` of a claim or a volume: how it is, what it lacks, and why Longhorn places it nowhere."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,259 +10,48 @@ import jsonschema
 import pytest
 
 from app.settings import Settings
-from cli.commands import run_command
 from cli.explaining.explainer import Explainer
 from cli.kube.cluster_objects import ClusterObjects
 from cli.names import Named
 from cli.schema import schema
 from cli.volumes.command import explain_volume
 from tests.builders import GIB, core_document, document, node_document, read, upgrade_document
-from tests.unit.cli.situations import has_all, storage_class
-from tests.unit.cli.volumes import (
-    claim,
-    cluster,
-    not_ready,
-    pod,
-    replica,
-    setting,
-    volume,
-    write,
-)
+from tests.unit.cli.plans import Run, Shown
+from tests.unit.cli.situations import storage_class
+from tests.unit.cli.volumes import claim, cluster, not_ready, pod, replica, setting, volume, write
+
+Asked = Callable[[list[Any], str], dict[str, Any]]
+ONE, TWO = replica("1", "a"), replica("2", "b")
+AB: dict[str, Any] = {"free": "ab"}
+FAILED_AT = "2026-01-02T00:00:00Z"
+FAILED = replica("2", "d", failedAt=FAILED_AT)
+NOT_BEGUN = replica("2", "b", healthyAt="")
+BEGUN = NOT_BEGUN | {"status": {"started": True}}
+STRICT: dict[str, Any] = {"dataLocality": "strict-local", "numberOfReplicas": 1}
 
 
-class Asked:
-    """What was printed of a volume."""
-
-    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._path, self._capsys = path, capsys
-
-    def of(self, documents: Sequence[Any], name: str = "volume/vol") -> dict[str, Any]:
-        """Return the JSON, which obeys its schema, with the exit status."""
-        file = write(self._path, documents)
-        status = run_command(["filter", name, "--cluster-file", file, "-o", "json"])
-        found: dict[str, Any] = json.loads(self._capsys.readouterr().out)
-        jsonschema.validate(found, schema("filter-volume"))
-        assert status == (0 if found["done"] else 1)
-        return found
-
-    def text(self, documents: Sequence[Any], name: str = "volume/vol", *more: str) -> str:
-        """Return the text on one line."""
-        run_command(["filter", name, "--cluster-file", write(self._path, documents), *more])
-        return " ".join(self._capsys.readouterr().out.split())
-
-    def error(self, documents: Sequence[Any], name: str) -> str:
-        """Return what is wrong with the question."""
-        assert run_command(["filter", name, "--cluster-file", write(self._path, documents)]) == 2
-        return self._capsys.readouterr().err.splitlines()[-1]
+def lacking(**fields: Any) -> dict[str, Any]:
+    """Build the volume with one replica too few."""
+    return volume(on="a", robustness="degraded", **fields)
 
 
-@pytest.fixture
-def asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asked:
-    return Asked(tmp_path, capsys)
+FAILED_ONCE = lacking(degraded_at=FAILED_AT)
 
 
-def codes(found: dict[str, Any]) -> dict[str, str]:
-    return {each["node"]: each["code"] for each in found["nodes"]}
-
-
-def test_a_healthy_volume_lacks_nothing(asked: Asked) -> None:
-    there = [volume(on="a"), replica("1", "a"), replica("2", "b")]
-
-    found = asked.of(cluster(*there, free=["a", "b", "c"]))
-
-    assert found["answer"] == "healthy: 2 of 2 replicas, attached to a"
-    assert (found["done"], found["waiting"], found["nodes"]) == (True, None, [])
-
-
-def test_a_replica_that_is_due_names_the_node_that_takes_it_and_why_others_do_not(
-    asked: Asked,
-) -> None:
-    there = [volume(on="a", robustness="degraded"), replica("1", "a")]
-
-    found = asked.of(cluster(*there, free=["a", "b"], full=["c"], nodes=[not_ready("d")]))
-
-    assert found["state"] == "degraded"
-    assert found["waiting"]["code"] == "due"
-    assert found["next"] == ["b/disk-1"]
-    assert codes(found) == {
-        "a": "replica_on_node",
-        "b": "next",
-        "c": "insufficient_storage",
-        "d": "node_not_ready",
-    }
-    [short] = [each for each in found["nodes"] if each["node"] == "c"]
-    assert "5.0 GiB short on disk-1: 95.0 of 100.0 GiB are scheduled" in short["details"][0]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "zones", "spec", "expected"),
-    [
-        ("replica-soft-anti-affinity", "true", "xx", {}, {"a": "less_preferred", "b": "next"}),
-        (
-            "replica-zone-soft-anti-affinity",
-            "false",
-            "xx",
-            {},
-            {"a": "replica_on_node", "b": "replica_in_zone"},
-        ),
-        (
-            "replica-zone-soft-anti-affinity",
-            "false",
-            "xy",
-            {},
-            {"a": "replica_on_node", "b": "next"},
-        ),
-        (
-            "replica-disk-soft-anti-affinity",
-            "false",
-            "xx",
-            {"replicaSoftAntiAffinity": "enabled"},
-            {"a": "replica_on_disk", "b": "next"},
-        ),
-    ],
-)
-def test_a_replica_keeps_others_off_its_node_its_zone_and_its_disk(
-    asked: Asked, name: str, value: str, zones: str, spec: Any, expected: dict[str, str]
-) -> None:
-    there = [volume(on="a", robustness="degraded", **spec), replica("1", "a")]
+def apart(what: str, is_soft: str, zones: str = "xx", **spec: Any) -> list[Any]:
+    """Build a cluster of two nodes in zones, with one setting of anti-affinity."""
     nodes = [
         node_document(node, status={"zone": zone}, disk_status={"diskUUID": f"uuid-{node}"})
         for node, zone in zip("ab", zones, strict=True)
     ]
-
-    found = asked.of(cluster(*there, setting(name, value), nodes=nodes))
-
-    assert codes(found) == expected
-
-
-def test_a_failed_replica_is_waited_for_as_long_as_the_setting_says(asked: Asked) -> None:
-    there = [
-        volume(on="a", robustness="degraded", degraded_at="2026-01-02T00:00:00Z"),
-        replica("1", "a"),
-        replica("2", "d", failedAt="2026-01-02T00:00:00Z"),
-    ]
-
-    found = asked.of(cluster(*there, free=["a", "b"], nodes=[not_ready("d")]))
-
-    assert found["waiting"]["code"] == "failed_may_return"
-    assert found["waiting"]["text"].startswith("until 2026-01-02 00:10:00 UTC")
-    assert found["next"] == ["b/disk-1"]
-    assert [each["state"] for each in found["replicas"]] == ["stopped", "failed"]
-    assert found["replicas"][1]["text"] == (
-        "failed since 2026-01-02 00:00:00 UTC, may come back; its node is not ready in Longhorn"
+    return cluster(
+        lacking(**spec), ONE, setting(f"replica-{what}soft-anti-affinity", is_soft), nodes=nodes
     )
 
 
-def test_a_failed_replica_whose_disk_is_back_is_rebuilt_in_place(asked: Asked) -> None:
-    there = [
-        volume(on="a", robustness="degraded", degraded_at="2026-01-02T00:00:00Z"),
-        replica("1", "a"),
-        replica("2", "b", failedAt="2026-01-02T00:00:00Z"),
-    ]
-
-    found = asked.of(cluster(*there, free=["a", "b"]))
-
-    assert found["waiting"]["code"] == "reuse"
-    assert found["waiting"]["text"] == "the failed one on b is to be rebuilt in place"
-
-
-@pytest.mark.parametrize(
-    ("value", "own", "code"),
-    [
-        ("false", "ignored", "detached"),
-        ("true", "ignored", "offline"),
-        ("true", "disabled", "detached"),
-        ("false", "enabled", "offline"),
-        ('{"v1":"true","v2":"false"}', "ignored", "offline"),
-        ("perhaps", "ignored", "detached"),
-    ],
-)
-def test_a_detached_volume_is_repaired_when_attached_or_offline(
-    asked: Asked, value: str, own: str, code: str
-) -> None:
-    there = [volume(offlineRebuilding=own), replica("1", "a")]
-
-    found = asked.of(cluster(*there, setting("offline-replica-rebuilding", value), free=["a", "b"]))
-
-    assert found["answer"] == "detached: 1 of 2 replicas placed"
-    assert found["waiting"]["code"] == code
-    assert found["done"] is False
-
-
-@pytest.mark.parametrize(
-    ("others", "more", "code"),
-    [
-        ([replica("2", "b", healthyAt="")], {"numberOfReplicas": 3}, "one_at_a_time"),
-        ([setting("concurrent-replica-rebuild-per-node-limit", "0")], {}, "rebuilding_off"),
-        ([replica("2", "a", active=False)], {}, "migrating"),
-        ([upgrade_document("waiting-for-source-im")], {"dataEngine": "v2"}, "upgrading"),
-        ([upgrade_document("waiting-for-healthy-volumes")], {"dataEngine": "v2"}, "due"),
-        ([upgrade_document("waiting-for-source-im")], {}, "due"),
-    ],
-)
-def test_what_is_missing_waits_for_what_is_under_way(
-    asked: Asked, others: list[Any], more: dict[str, Any], code: str
-) -> None:
-    there = [volume(on="a", robustness="degraded", **more), replica("1", "a"), *others]
-
-    found = asked.of(cluster(*there, free=["a", "b", "c"]))
-
-    assert found["waiting"]["code"] == code
-
-
-@pytest.mark.parametrize(
-    ("started", "text"),
-    [(True, "being rebuilt"), (False, "to be rebuilt, by 5 at a time on a node")],
-)
-def test_a_replica_says_whether_its_rebuild_has_begun(
-    asked: Asked, started: object, text: str
-) -> None:
-    rebuilt = replica("2", "b", healthyAt="") | {"status": {"started": started}}
-    there = [volume(on="a", robustness="degraded"), replica("1", "a"), rebuilt]
-
-    found = asked.of(cluster(*there, free=["a", "b"]))
-
-    assert found["answer"] == "degraded: 1 of 2 replicas, attached to a; 1 being rebuilt"
-    assert found["replicas"][1]["text"] == text
-    assert found["done"] is False
-
-
-def test_a_volume_that_was_never_attached_gets_its_replicas_at_attach(asked: Asked) -> None:
-    there = [volume(dataLocality="best-effort"), replica("1"), replica("2")]
-
-    found = asked.of(cluster(*there, free=["a", "b"]))
-
-    assert found["waiting"]["code"] == "at_attach"
-    assert [each["state"] for each in found["replicas"]] == ["not_placed", "not_placed"]
-
-
-def test_a_local_replica_goes_to_the_node_of_its_volume_alone(asked: Asked) -> None:
-    there = [
-        volume(on="c", dataLocality="best-effort"),
-        replica("1", "a"),
-        replica("2", "b"),
-    ]
-
-    found = asked.of(cluster(*there, free=["a", "b"], full=["c"]))
-
-    assert found["waiting"]["code"] == "local"
-    assert codes(found) == {"a": "other_node", "b": "other_node", "c": "insufficient_storage"}
-    assert found["done"] is False
-
-
-@pytest.mark.parametrize(
-    ("on", "code"), [("", "at_attach"), ("b", "due")], ids=["detached", "attaching"]
-)
-def test_a_strict_local_replica_is_placed_when_its_volume_is_to_be_attached(
-    asked: Asked, on: str, code: str
-) -> None:
-    strict: dict[str, Any] = {"dataLocality": "strict-local", "numberOfReplicas": 1}
-    there = [volume(**strict, nodeID=on), replica("1", hardNodeAffinity="b")]
-
-    found = asked.of(cluster(*there, free=["a", "b"]))
-
-    assert found["waiting"]["code"] == code
-    assert codes(found) == {"a": "other_node", "b": "next"}
+def offline(value: str, own: str) -> list[Any]:
+    of = setting("offline-replica-rebuilding", value)
+    return cluster(volume(offlineRebuilding=own), ONE, of, **AB)
 
 
 def shard(name: str, on: str = "", state: str = "normal") -> dict[str, Any]:
@@ -271,260 +60,278 @@ def shard(name: str, on: str = "", state: str = "normal") -> dict[str, Any]:
     return document("Shard", f"vol-s-{name}", spec=spec, status={"state": state})
 
 
-def test_shards_are_counted_and_each_has_a_node_of_its_own(asked: Asked) -> None:
+def sharded() -> list[Any]:
     layout = {"type": "sharded", "dataChunks": 2, "parityChunks": 1}
-    there = [
-        volume(dataEngine="v2", numberOfReplicas=1, dataLayout=layout),
-        shard("1", "a"),
-        shard("2", "b", state="failed"),
-        shard("3", state=""),
-    ]
     blocks = [
-        node_document(
-            name, disk_spec={"diskType": "block"}, disk_status={"diskUUID": f"uuid-{name}"}
-        )
-        for name in "abc"
+        node_document(n, disk_spec={"diskType": "block"}, disk_status={"diskUUID": f"uuid-{n}"})
+        for n in "abc"
     ]
+    return cluster(
+        volume(dataEngine="v2", numberOfReplicas=1, dataLayout=layout),
+        *(shard("1", "a"), shard("2", "b", state="failed"), shard("3", state="")),
+        nodes=blocks,
+    )
 
-    found = asked.of(cluster(*there, nodes=blocks))
 
-    assert found["answer"] == "detached: 1 of 3 shards placed"
-    assert [each["state"] for each in found["replicas"]] == ["normal", "rebuilding", "not_placed"]
-    assert codes(found) == {"a": "replica_on_node", "b": "replica_on_node", "c": "next"}
+def under_way(*others: Any, **spec: Any) -> list[Any]:
+    return cluster(lacking(**spec), ONE, *others, free="abc")
+
+
+def said(status: str, free: str) -> list[Any]:
+    return cluster(lacking(scheduled={"status": status}), ONE, free=free)
+
+
+def used(of: dict[str, Any], by: dict[str, Any], *more: Any, free: str = "ab") -> list[Any]:
+    """Build a volume that a pod uses, with all its replicas."""
+    replicas = [ONE, TWO][: of["spec"]["numberOfReplicas"]]
+    return cluster(of, by, *more, *claim(), *replicas, free=free)
+
+
+def unbound(*documents: Any) -> list[Any]:
+    """Build a claim that has no volume yet."""
+    requests = {"resources": {"requests": {"storage": "10Gi"}}}
+    spec = {"storageClassName": "fast", **requests}
+    waiting = core_document("PersistentVolumeClaim", "data", metadata={"uid": "1"}, spec=spec)
+    return cluster(waiting, *documents, free="a")
+
+
+NO_ROOM = {
+    "status": "False",
+    "reason": "ReplicaSchedulingFailure",
+    "message": "precheck new replica failed: insufficient storage",
+}
+ROOM_FOR_ANOTHER = document(
+    "Volume",
+    "aaa",
+    spec={"size": str(95 * GIB), "dataLocality": "disabled", "numberOfReplicas": 1},
+    status={"state": "detached"},
+)
+EBS = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol"}
+EBS_CLAIM = [
+    core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv"}),
+    core_document("PersistentVolume", "pv", spec={"csi": EBS}),
+]
+UPGRADE = upgrade_document("waiting-for-source-im")
+UPGRADE_WAITS = upgrade_document("waiting-for-healthy-volumes")
+
+ROWS: dict[str, tuple[str, list[Any]]] = {
+    "healthy": ("healthy done nodes:", cluster(volume(on="a"), ONE, TWO, free="abc")),
+    "due": (
+        "degraded waits:due next:b/disk-1 "
+        "nodes:a=replica_on_node,b=next,c=insufficient_storage,d=node_not_ready",
+        cluster(lacking(), ONE, full="c", nodes=[not_ready("d")], **AB),
+    ),
+    "node-shared-if-need-be": ("nodes:a=less_preferred,b=next", apart("", "true")),
+    "zone-kept-free": ("nodes:a=replica_on_node,b=replica_in_zone", apart("zone-", "false")),
+    "other-zone": ("nodes:a=replica_on_node,b=next", apart("zone-", "false", "xy")),
+    "disk-kept-free": (
+        "nodes:a=replica_on_disk,b=next",
+        apart("disk-", "false", replicaSoftAntiAffinity="enabled"),
+    ),
+    "failed-replica-may-return": (
+        "waits:failed_may_return next:b/disk-1 replicas:stopped,failed",
+        cluster(FAILED_ONCE, ONE, FAILED, nodes=[not_ready("d")], **AB),
+    ),
+    "failed-replica-rebuilt-in-place": (
+        "waits:reuse",
+        cluster(FAILED_ONCE, ONE, replica("2", "b", failedAt=FAILED_AT), **AB),
+    ),
+    "offline-off": ("detached waits:detached open", offline("false", "ignored")),
+    "offline-on": ("detached waits:offline open", offline("true", "ignored")),
+    "offline-off-for-it": ("detached waits:detached open", offline("true", "disabled")),
+    "offline-on-for-it": ("detached waits:offline open", offline("false", "enabled")),
+    "offline-by-engine": ("waits:offline", offline('{"v1":"true","v2":"false"}', "ignored")),
+    "offline-unreadable": ("waits:detached", offline("perhaps", "ignored")),
+    "one-rebuild-at-a-time": ("waits:one_at_a_time", under_way(NOT_BEGUN, numberOfReplicas=3)),
+    "rebuilding-off": (
+        "waits:rebuilding_off",
+        under_way(setting("concurrent-replica-rebuild-per-node-limit", "0")),
+    ),
+    "migrating": ("waits:migrating", under_way(replica("2", "a", active=False))),
+    "upgrading": ("waits:upgrading", under_way(UPGRADE, dataEngine="v2")),
+    "upgrade-waits": ("waits:due", under_way(UPGRADE_WAITS, dataEngine="v2")),
+    "upgrade-of-the-other-engine": ("waits:due", under_way(UPGRADE)),
+    "rebuild-begun": ("open replicas:stopped,rebuilding", under_way(BEGUN)),
+    "rebuild-not-begun": ("open replicas:stopped,rebuilding", under_way(NOT_BEGUN)),
+    "never-attached": (
+        "waits:at_attach replicas:not_placed,not_placed",
+        cluster(volume(dataLocality="best-effort"), replica("1"), replica("2"), **AB),
+    ),
+    "local-replica-missing": (
+        "waits:local open nodes:a=other_node,b=other_node,c=insufficient_storage",
+        cluster(volume(on="c", dataLocality="best-effort"), ONE, TWO, full="c", **AB),
+    ),
+    "strict-local-detached": (
+        "waits:at_attach nodes:a=other_node,b=next",
+        cluster(volume(**STRICT, nodeID=""), replica("1", hardNodeAffinity="b"), **AB),
+    ),
+    "strict-local-attaching": (
+        "waits:due nodes:a=other_node,b=next",
+        cluster(volume(**STRICT, nodeID="b"), replica("1", hardNodeAffinity="b"), **AB),
+    ),
+    "shards": (
+        "replicas:normal,rebuilding,not_placed nodes:a=replica_on_node,b=replica_on_node,c=next",
+        sharded(),
+    ),
+    "no-disk-for-any-replica": (
+        "faulted agrees:True",
+        cluster(volume(robustness="faulted", scheduled=NO_ROOM), full="ab"),
+    ),
+    "unscheduled-with-room": ("agrees:False", said("False", "ab")),
+    "unscheduled-without-room": ("agrees:True", said("False", "a")),
+    "scheduled-with-room": ("agrees:True", said("True", "ab")),
+    "scheduled-without-room": ("agrees:False", said("True", "a")),
+    "time-unreadable": (
+        "nodes:a=not_looked_at,b=not_looked_at",
+        cluster(lacking(degraded_at="?"), ONE, **AB),
+    ),
+    "room-that-others-may-take": (
+        "next:b/disk-1",
+        cluster(lacking(), ONE, ROOM_FOR_ANOTHER, free="b", full="a"),
+    ),
+    "pod-on-its-node": ("pods:attached done", used(volume(on="a"), pod(on="a"))),
+    "pod-on-another-node": ("pods:attached_elsewhere open", used(volume(on="a"), pod(on="b"))),
+    "pod-without-node": ("pods:no_node done", used(volume(), pod())),
+    "pod-just-bound": ("pods:on_its_way open", used(volume(), pod(on="b"))),
+    "pod-on-unknown-node": ("pods:unknown_node open", used(volume(), pod(on="e"))),
+    "pod-of-a-faulted-volume": (
+        "pods:faulted open",
+        used(volume(robustness="faulted"), pod(on="b")),
+    ),
+    "pod-of-a-shared-volume": (
+        "pods:shared done",
+        used(volume(on="a", accessMode="rwx"), pod(on="b")),
+    ),
+    "pod-on-a-node-not-ready": (
+        "pods:node_not_ready open",
+        used(volume(), pod(on="b"), not_ready("b"), free="a"),
+    ),
+    "pod-away-from-strict-local": (
+        "pods:strict_local_elsewhere open",
+        used(volume(**STRICT), pod(on="c"), free="abc"),
+    ),
+    "pod-that-has-ended": ("pods: done", used(volume(), pod(on="b", phase="Succeeded"))),
+    "claim-without-pod": ("not_created open", unbound(storage_class())),
+    "claim-of-a-waiting-pod": ("not_created open", unbound(storage_class(), pod())),
+    "claim-of-a-pod-with-a-node": ("not_created open", unbound(storage_class(), pod(on="a"))),
+    "claim-of-an-immediate-class": ("not_created open", unbound(storage_class("Immediate"))),
+    "claim-of-a-broken-class": (
+        "not_created open",
+        unbound(storage_class(numberOfReplicas="none")),
+    ),
+    "claim-of-no-class": ("not_created open", unbound()),
+    "storage-of-others": ("other_storage", cluster(*EBS_CLAIM, free="a")),
+    "class-of-others": (
+        "other_storage",
+        unbound(storage_class() | {"provisioner": "ebs.csi.aws.com"}),
+    ),
+}
+
+
+@pytest.fixture
+def asked(called: Run, tmp_path: Path) -> Asked:
+    """Return the JSON; it obeys its schema, and the exit status says whether all is done."""
+
+    def found(documents: list[Any], name: str) -> dict[str, Any]:
+        file = write(tmp_path, documents)
+        status, out, _ = called("filter", name, "--cluster-file", file, "-o", "json")
+        found: dict[str, Any] = json.loads(out)
+        jsonschema.validate(found, schema("filter-volume"))
+        assert status == (0 if found["done"] else 1)
+        return found
+
+    return found
+
+
+def facts(found: dict[str, Any]) -> set[str]:
+    """Return the codes in the JSON, a word for each fact."""
+    return {
+        *(found["state"], "done" if found["done"] else "open"),
+        f"waits:{(found['waiting'] or {}).get('code')}",
+        f"next:{','.join(found['next'])}",
+        "nodes:" + ",".join(f"{each['node']}={each['code']}" for each in found["nodes"]),
+        f"replicas:{','.join(each['state'] for each in found['replicas'])}",
+        f"pods:{','.join(each['code'] for each in found['pods'])}",
+        f"agrees:{(found['scheduled'] or {}).get('agrees')}",
+    }
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_volume_is_explained(asked: Asked, shown: Shown, name: str) -> None:
+    expected, documents = ROWS[name]
+    is_claim = any(each["kind"] == "PersistentVolumeClaim" for each in documents)
+    subject = "pvc/data" if is_claim else "volume/vol"
+
+    found = asked(documents, subject)
+    status, text = shown(f"volumes/{name}", documents, "filter", subject)
+
+    assert facts(found) >= set(expected.split())
+    assert status == (0 if found["done"] else 1)
+    assert found["answer"] in text
 
 
 @pytest.mark.parametrize(
     ("minute", "code"), [(9, "failed_may_return"), (10, "due")], ids=["before", "after"]
 )
-def test_the_wait_for_a_failed_replica_is_over_after_the_interval(minute: int, code: str) -> None:
+def test_wait_for_a_failed_replica_is_over_after_the_interval(minute: int, code: str) -> None:
     objects = ClusterObjects()
-    failed = replica("2", "d", failedAt="2026-01-02T00:00:00Z")
-    down = [not_ready("d")]
-    degraded = volume(on="a", robustness="degraded", degraded_at="2026-01-02T00:00:00Z")
-    for each in cluster(degraded, replica("1", "a"), failed, free=["a", "b"], nodes=down):
+    for each in cluster(FAILED_ONCE, ONE, FAILED, nodes=[not_ready("d")], **AB):
         objects.add(read(each))
     utc = datetime(2026, 1, 2, 0, minute, 1, tzinfo=UTC)
 
     explainer = Explainer(objects, Settings(), utc, None)
-    found = explain_volume(
-        Named.VOLUME, "vol", "default", explainer, explainer.cluster.candidates()
-    )
+    nodes = explainer.cluster.candidates()
+    found = explain_volume(Named.VOLUME, "vol", "default", explainer, nodes)
 
     assert found.waiting is not None
     assert found.waiting.code == code
 
 
-def test_a_volume_without_any_disk_is_faulted_and_nothing_is_lost(asked: Asked) -> None:
-    said = {
-        "status": "False",
-        "reason": "ReplicaSchedulingFailure",
-        "message": "precheck new replica failed: insufficient storage",
-    }
-
-    found = asked.of(cluster(volume(robustness="faulted", scheduled=said), full=["a", "b"]))
-
-    assert found["answer"] == (
-        "faulted: no disk was found for any of its replicas; nothing is lost"
-    )
-    assert found["scheduled"]["meaning"] == ["insufficient storage: some disk has too little room"]
-    assert found["scheduled"]["agrees"] is True
-
-
-@pytest.mark.parametrize(
-    ("status", "free", "agrees", "text"),
-    [
-        ("False", ["a", "b"], False, "by the figures known here a replica fits"),
-        ("False", ["a"], True, ""),
-        ("True", ["a", "b"], True, ""),
-        ("True", ["a"], False, "the next replica fits on no disk"),
-    ],
-)
-def test_the_condition_is_held_against_the_figures(
-    asked: Asked, status: str, free: list[str], agrees: object, text: str
-) -> None:
-    there = [
-        volume(on="a", robustness="degraded", scheduled={"status": status}),
-        replica("1", "a"),
-    ]
-
-    found = asked.of(cluster(*there, free=free))
-
-    assert found["scheduled"]["agrees"] is agrees
-    assert text in found["scheduled"]["judgement"]
-
-
-@pytest.mark.parametrize(
-    ("documents", "where", "code", "done"),
-    [
-        ([volume(on="a"), pod(on="a")], ["a", "b"], "attached", True),
-        ([volume(on="a"), pod(on="b")], ["a", "b"], "attached_elsewhere", False),
-        ([volume(), pod()], ["a", "b"], "no_node", True),
-        ([volume(), pod(on="b")], ["a", "b"], "on_its_way", False),
-        ([volume(), pod(on="e")], ["a", "b"], "unknown_node", False),
-        ([volume(robustness="faulted"), pod(on="b")], ["a", "b"], "faulted", False),
-        (
-            [volume(on="a", accessMode="rwx"), pod(on="b")],
-            ["a", "b"],
-            "shared",
-            True,
-        ),
-        ([volume(), pod(on="b"), not_ready("b")], ["a"], "node_not_ready", False),
-        (
-            [volume(dataLocality="strict-local", numberOfReplicas=1), pod(on="c")],
-            ["a", "b", "c"],
-            "strict_local_elsewhere",
-            False,
-        ),
-    ],
-)
-def test_each_pod_says_whether_the_volume_is_on_its_node(
-    asked: Asked, documents: list[Any], where: list[str], code: str, done: object
-) -> None:
-    there = [*documents, *claim(), replica("1", "a")]
-    wanted = documents[0]["spec"]["numberOfReplicas"]
-    there += [replica("2", "b")] if wanted == 2 else []
-
-    found = asked.of(cluster(*there, free=where), "pvc/data")
-
-    [told] = found["pods"]
-    assert (told["code"], found["done"]) == (code, done)
-
-
-def test_pods_that_have_ended_do_not_count(asked: Asked) -> None:
-    there = [volume(), replica("1", "a"), replica("2", "b"), *claim()]
-
-    found = asked.of(cluster(*there, pod(on="b", phase="Succeeded"), free=["a", "b"]), "pvc/data")
-
-    assert found["pods"] == []
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        "pvc/data",
-        "pvc/default/data",
-        "pv/pv",
-        "volume/vol",
-        "PVC/data",
-        "volumes.longhorn.io/vol",
-        "persistentvolumeclaims/data",
+        *("pvc/data", "pvc/default/data", "pv/pv", "volume/vol"),
+        *("PVC/data", "volumes.longhorn.io/vol", "persistentvolumeclaims/data"),
     ],
 )
-def test_a_volume_has_several_names(asked: Asked, name: str) -> None:
-    there = [volume(on="a"), replica("1", "a"), replica("2", "b"), *claim()]
-
-    found = asked.of(cluster(*there, free=["a", "b"]), name)
+def test_volume_has_several_names(asked: Asked, name: str) -> None:
+    found = asked(cluster(volume(on="a"), ONE, TWO, *claim(), **AB), name)
 
     assert (found["claim"], found["volume"]) == ("default/data", "vol")
 
 
-def test_names_that_are_not_there_bring_similar_ones(asked: Asked) -> None:
-    there = cluster(volume(), *claim(), free=["a"])
-
-    assert asked.error(there, "pvc/dat").endswith(
-        "there is no claim default/dat; is default/data meant?"
-    )
-    assert asked.error(there, "volume/vo").endswith(
-        "there is no Longhorn volume vo; did you mean vol?"
-    )
-    assert asked.error(there, "pv/pw").endswith("there is no PersistentVolume pw; there are pv")
-
-
-def waiting_claim(**spec: Any) -> dict[str, Any]:
-    requested = {"resources": {"requests": {"storage": "10Gi"}}}
-    return core_document(
-        "PersistentVolumeClaim",
-        "data",
-        metadata={"uid": "1"},
-        spec={"storageClassName": "fast", **requested, **spec},
-    )
-
-
 @pytest.mark.parametrize(
-    ("documents", "answer"),
+    ("name", "text"),
     [
-        ([storage_class()], "WaitForFirstConsumer, and no pod uses the claim"),
-        ([storage_class(), pod()], "its pod default/web has no node yet"),
-        (
-            [storage_class(), pod(on="a")],
-            "the pod has its node by spec.nodeName, and not by kube-scheduler",
-        ),
-        ([storage_class("Immediate")], "Longhorn's provisioner is to make it"),
-        ([storage_class(numberOfReplicas="none")], "not created yet: "),
-        ([], "StorageClass fast"),
+        ("pvc/dat", "there is no claim default/dat; is default/data meant?"),
+        ("volume/vo", "there is no Longhorn volume vo; did you mean vol?"),
+        ("pv/pw", "there is no PersistentVolume pw; there are pv"),
     ],
 )
-def test_a_claim_without_a_volume_says_what_it_waits_for(
-    asked: Asked, documents: list[Any], answer: str
+def test_unknown_name_brings_similar_ones(
+    called: Run, tmp_path: Path, name: str, text: str
 ) -> None:
-    found = asked.of(cluster(waiting_claim(), *documents, free=["a"]), "pvc/data")
+    file = write(tmp_path, cluster(volume(), *claim(), free="a"))
 
-    assert found["answer"].startswith("not created yet: ")
-    assert answer in found["answer"]
-    assert found["state"] == "not_created"
-    assert found["done"] is False
+    status, _, err = called("filter", name, "--cluster-file", file)
 
-
-def test_longhorn_looks_nowhere_while_it_cannot_read_the_time(asked: Asked) -> None:
-    there = [volume(on="a", robustness="degraded", degraded_at="?"), replica("1", "a")]
-
-    found = asked.of(cluster(*there, free=["a", "b"]))
-
-    assert codes(found) == {"a": "not_looked_at", "b": "not_looked_at"}
+    assert (status, err.splitlines()[-1].endswith(text)) == (2, True)
 
 
-def test_storage_of_others_is_not_judged(asked: Asked) -> None:
-    csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol"}
-    bound = core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv"})
-    theirs = core_document("PersistentVolume", "pv", spec={"csi": csi})
-    other_class = storage_class() | {"provisioner": "ebs.csi.aws.com"}
+def test_wide_text_names_replicas_and_groups_nodes_by_reason(shown: Shown) -> None:
+    there = cluster(lacking(), ONE, *claim(), pod(on="a"), full="cd", **AB)
 
-    found = asked.of(cluster(bound, theirs, free=["a"]), "pvc/data")
-    unbound = asked.of(cluster(waiting_claim(), other_class, free=["a"]), "pvc/data")
+    status, text = shown("volumes/wide", there, "filter", "pvc/data", "-o", "wide")
 
-    assert found["answer"] == "not Longhorn's: its storage driver is ebs.csi.aws.com"
-    assert unbound["answer"] == "not Longhorn's: class fast is of ebs.csi.aws.com"
+    assert status == 1
+    assert "a/disk-1 stopped (vol-r-1)" in text
+    assert "c, d: no disk of the Longhorn node has room for a volume of 10 GiB" in text
 
 
-def test_room_that_other_replicas_may_take_first_is_said(asked: Asked) -> None:
-    other = document(
-        "Volume",
-        "aaa",
-        spec={"size": str(95 * GIB), "dataLocality": "disabled", "numberOfReplicas": 1},
-        status={"state": "detached"},
-    )
-    there = [volume(on="a", robustness="degraded"), replica("1", "a"), other]
+def test_nodes_limits_what_is_shown_and_takes_names_as_kubectl_does(shown: Shown) -> None:
+    words = ("filter", "volume/vol", "--nodes", "node/b,no/c")
 
-    found = asked.of(cluster(*there, free=["b"], full=["a"]))
+    _, text = shown("volumes/limited", cluster(lacking(), ONE, free="abc"), *words)
 
-    assert found["next"] == ["b/disk-1"]
-    assert "beside them 1 of this volume find none" in found["in_the_way"]
-
-
-def test_the_text_says_the_same_by_node_and_by_reason(asked: Asked) -> None:
-    there = [volume(on="a", robustness="degraded"), replica("1", "a"), *claim(), pod(on="a")]
-
-    shown = asked.text(cluster(*there, free=["a", "b"], full=["c", "d"]), "pvc/data", "-o", "wide")
-
-    assert not has_all(
-        shown,
-        "claim default/data: degraded: 1 of 2 replicas, attached to a; 1 replica is to be placed",
-        "a/disk-1 stopped (vol-r-1)",
-        "it would go to b/disk-1",
-        "b: Longhorn places the next replica here",
-        "c, d: no disk of the Longhorn node has room for a volume of 10 GiB",
-        "5.0 GiB short on disk-1",
-        "pod default/web on a: the volume is attached there",
-        "Longhorn says: Scheduled True",
-    )
-
-
-def test_nodes_limits_what_is_shown_and_takes_names_as_kubectl_does(asked: Asked) -> None:
-    there = [volume(on="a", robustness="degraded"), replica("1", "a")]
-
-    shown = asked.text(
-        cluster(*there, free=["a", "b", "c"]), "volume/vol", "--nodes", "node/b,no/c"
-    )
-
-    assert "a: it has a replica" not in shown
-    assert "b, c: Longhorn places the next replica here" in shown
+    assert "a: it has a replica" not in text
+    assert "b, c: Longhorn places the next replica here" in text
