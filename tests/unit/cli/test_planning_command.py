@@ -7,240 +7,161 @@ from typing import Any
 import pytest
 
 from tests.builders import core_document, node_document, setting_documents
-from tests.unit.cli.plans import EXAMPLES, ROOT, WIKI, Run, write
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Golden, Run, write
 
-GOAL = str(ROOT / "examples" / "goal2" / "cluster.yaml")
-RUNNING = str(EXAMPLES / "plans" / "running.yaml")
 HOSTILE = "a\x1b[31m\nb"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "first"),
-    [
-        (("place", WIKI), 0, "all of it works: 3 pods placed"),
-        (("place", WIKI, "--replicas", "0"), 0, "all of it works: nothing moves"),
-        (("place", WIKI, "--replicas", "7"), 1, "not all of it works: "),
-        (("place", WIKI, "--until-full"), 0, "4 more pods fit; the next one does not"),
-        (("capacity", WIKI, "--most", "2"), 0, "2 more pods fit; more were not tried (--most)"),
-        (("drain", "node-2"), 1, "not all of it works: 2 refusals"),
-        (("drain", "node-2", "--delete-emptydir-data"), 0, "all of it works: 3 pods moved"),
-        (("drain", "node-4"), 1, "not all of it works: 1 refusal; 1 pod moved"),
-        (("lose", "node-4"), 1, "not all of it works: 1 volume lost; "),
-        (("remove-disk", "node-4/ssd"), 0, "all of it works: 2 replicas rebuilt, "),
-        (("add-node", "node-7", "--like", "node-6"), 0, "all of it works: nothing moves"),
-        (("add-disk", "node-1/ssd", "1Ti", "--tag", "ssd"), 0, "all of it works: nothing moves"),
-        (("cordon", "node-1"), 0, "all of it works: nothing moves"),
-        (("uncordon", "node-1"), 0, "all of it works: nothing moves"),
-        (("resize", "data-db-0", "45Gi"), 0, "all of it works: 1 change made"),
-        (("resize", "default/data-db-1", "80Gi"), 1, "not all of it works: 1 refusal"),
-        (("set", "storage-over-provisioning-percentage=50"), 0, "all of it works: 5 new warnings"),
+STORAGE = {"apiVersion": "storage.k8s.io/v1"}
+LOCAL = core_document("StorageClass", "longhorn-local", provisioner="driver.longhorn.io") | STORAGE
+OTHERS = core_document("StorageClass", "fast", provisioner="disk.example") | STORAGE
+NODES = [node_document("node-1"), core_document("Node", "node-1"), *setting_documents()]
+DOCUMENTS: dict[str, list[dict[str, Any]]] = {
+    "bare.json": [core_document("Pod", "bare", spec={"containers": [{"name": "a"}]})],
+    "no-pods.json": NODES,
+    "no-longhorn.json": [core_document("Node", "node-1"), LOCAL],
+    "others.json": [*NODES, OTHERS],
+    "hostile.json": [
+        *(node_document("node-1", status={"zone": HOSTILE}), *NODES[1:]),
+        core_document("Pod", HOSTILE, spec={"nodeName": "node-1", "containers": []}),
     ],
-)
-def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
-    run: Run, arguments: tuple[str, ...], status: int, first: str
-) -> None:
-    found, out, _ = run(*arguments)
+}
+FILES = {
+    "wiki.yaml": Path(WIKI).read_text(),
+    "gone.yaml": Path(WIKI).read_text().replace("longhorn-local", "gone"),
+    "running.yaml": (EXAMPLES / "plans" / "running.yaml").read_text(),
+    "goal.yaml": (ROOT / "examples" / "goal2" / "cluster.yaml").read_text(),
+    "scale.yaml": "steps: [{scale: {workload: sts/queue, replicas: 2}}]",
+    "both.yaml": "steps: [{place: wiki.yaml}, {scale: {workload: db, replicas: 2}}]",
+    "more.yaml": "steps: [{place: {file: wiki.yaml, replicas: 5}}, "
+    "{addDisk: {node: node-3, disk: new, size: 1Ti}}]",
+}
+ALSO = "--also running.yaml"
+UNKNOWN = "not known: which pods are on the nodes, as no pod is known\n"
+SIZED = "capacity --class longhorn-local --cluster-file goal.yaml --size"
 
-    assert (found, out.splitlines()[0][: len(first)]) == (status, first)
+PLANS = {
+    "place": (0, "all of it works: 3 pods placed", "place wiki.yaml"),
+    "place-none": (0, "all of it works: nothing moves", "place wiki.yaml --replicas 0"),
+    "place-too-many": (1, "not all of it works: ", "place wiki.yaml --replicas 7"),
+    "place-until-full": (
+        0,
+        "4 more pods fit; the next one does not",
+        "place wiki.yaml --until-full",
+    ),
+    "place-bare-pod": (0, "  placed   default/bare on node-", "place bare.json"),
+    "place-in-a-namespace": (0, "1. place StatefulSet shop/wiki", "place wiki.yaml -n shop"),
+    # Reasons about claims count no nodes.
+    "class-gone": (1, "\n           StorageClass gone is not in the cluster", "place gone.yaml"),
+    "capacity": (0, "2 more pods fit; more were not tried (--most)", "capacity wiki.yaml --most 2"),
+    "capacity-of-5-runs": (0, "3 more pods fit, 3 to 4 in 5 runs; ", "capacity wiki.yaml --runs 5"),
+    "capacity-in-a-namespace": (0, "shop/wiki", "capacity wiki.yaml -n shop"),
+    # Ten disks of 100 GiB, on four nodes: two replicas of a volume are on two of them.
+    "capacity-of-a-size": (0, "10 more pods fit; the next one does not", f"{SIZED} 100Gi"),
+    "capacity-of-two": (0, "5 more pods fit; the next ", f"{SIZED} 100Gi --volume-replicas 2"),
+    "capacity-none": (0, "0 more pods fit; the next one does not", f"{SIZED} 1Pi"),
+    "drain-refused": (1, "not all of it works: 2 refusals", "drain node-2"),
+    "drain": (0, "all of it works: 3 pods moved", "drain node-2 --delete-emptydir-data"),
+    "drain-in-part": (1, "not all of it works: 1 refusal; 1 pod moved", "drain node-4"),
+    "lose": (1, "not all of it works: 1 volume lost; ", "lose node-4"),
+    "remove-disk": (0, "all of it works: 2 replicas rebuilt, ", "remove-disk node-4/ssd"),
+    "add-node": (0, "all of it works: nothing moves", "add-node node-7 --like node-6"),
+    "add-disk": (0, "all of it works: nothing moves", "add-disk node-1/ssd 1Ti --tag ssd"),
+    "cordon": (0, "all of it works: nothing moves", "cordon node-1"),
+    "uncordon": (0, "all of it works: nothing moves", "uncordon node-1"),
+    "resize": (0, "all of it works: 1 change made", "resize data-db-0 45Gi"),
+    "resize-refused": (1, "not all of it works: 1 refusal", "resize default/data-db-1 80Gi"),
+    "resize-unknown": (2, "PersistentVolumeClaim shop/data-db-0", "resize data-db-0 45Gi -n shop"),
+    "set": (0, "all of it works: 5 new ", "set storage-over-provisioning-percentage=50"),
+    "scale": (0, "1. scale default/db to 4", f"scale db 4 {ALSO}"),
+    "scale-by-kind": (0, "scale StatefulSet default/db to 4", f"scale sts/db 4 {ALSO}"),
+    "scale-unknown": (2, "StatefulSet or Deployment shop/db", f"scale db 4 -n shop {ALSO}"),
+    "scale-unknown-by-kind": (2, "no StatefulSet shop/db", f"scale sts/db 4 -n shop {ALSO}"),
+    "scenario-scales": (0, "default/queue-2 is deleted", f"run scale.yaml {ALSO}"),
+    # A pod that a later step places is not pending at the end.
+    "scenario-adds": (1, "not all of it works: 1 volume degraded; 5 pods placed", "run more.yaml"),
+    "scenario-in-a-namespace": (2, "shop/db", f"run both.yaml --namespace shop {ALSO}"),
+    "no-pod-known": (0, UNKNOWN, "drain node-1 --cluster-file no-pods.json"),
+    "no-pod-on-a-lost-node": (0, UNKNOWN, "lose node-1 --cluster-file no-pods.json"),
+    "no-pod-read": (0, "no pods, though every", "cordon node-1 --cluster-file no-pods.json"),
+    "no-longhorn-known": (
+        1,
+        "not planned: volumes of Longhorn (none of its Nodes is known",
+        "place wiki.yaml --replicas 1 --cluster-file no-longhorn.json",
+    ),
+    "no-capacity-known": (
+        2,
+        "none of Longhorn's Nodes is known, so it is not known what fits",
+        "capacity wiki.yaml --cluster-file no-longhorn.json",
+    ),
+    "class-of-others": (
+        2,
+        "error: StorageClass fast is of disk.example, and where that has room is not",
+        "capacity --size 1Gi --class fast --cluster-file others.json",
+    ),
+}
+
+
+@pytest.fixture
+def plan(called: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Plan in a folder that has the files."""
+    for file, documents in DOCUMENTS.items():
+        write(tmp_path / file, *documents)
+    for file, text in FILES.items():
+        (tmp_path / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    def ran(words: str, *more: str) -> tuple[int, str, str]:
+        cluster = () if "--cluster-file" in words else ("--cluster-file", BUNDLE)
+        return called("plan", *words.split(), *cluster, *more)
+
+    return ran
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plan_is_told(plan: Run, golden: Golden, name: str) -> None:
+    status, fact, words = PLANS[name]
+
+    found, out, err = plan(words)
+
+    assert found == status
+    assert fact in out + err
+    golden(f"plans/{name}", out or f"{err.splitlines()[-1]}\n")
 
 
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("db", "default/db"),
         ("default/db", "default/db"),
-        ("sts/db", "StatefulSet default/db"),
         ("StatefulSets/default/db", "StatefulSet default/db"),
         ("default/statefulset/db", "StatefulSet default/db"),
     ],
 )
-def test_a_workload_to_scale_is_named_as_for_kubectl(run: Run, name: str, title: str) -> None:
-    status, out, _ = run("scale", name, "4", "--also", RUNNING)
+@pytest.mark.parametrize("namespace", ["default", "shop"])
+def test_workload_is_named_as_for_kubectl(plan: Run, name: str, title: str, namespace: str) -> None:
+    status, out, _ = plan(f"scale {name} 4 -n {namespace} {ALSO}")
 
     assert (status, out.splitlines()[0]) == (0, "all of it works: 1 pod placed")
     assert f"1. scale {title} to 4" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("scale", "db", "4"), "there is no StatefulSet or Deployment shop/db"),
-        (("scale", "sts/db", "4"), "there is no StatefulSet shop/db"),
-        (("scale", "default/db", "4"), "1. scale default/db to 4"),
-        (("resize", "data-db-0", "45Gi"), "there is no PersistentVolumeClaim shop/data-db-0"),
-        (("place", WIKI), "1. place StatefulSet shop/wiki"),
-        (("capacity", WIKI), "shop/wiki"),
-    ],
-)
-def test_the_namespace_is_that_of_what_is_given_without_one(
-    run: Run, arguments: tuple[str, ...], text: str
-) -> None:
-    _, out, err = run(*arguments, "-n", "shop", "--also", RUNNING)
-
-    assert text in out + err
-
-
-def test_in_a_scenario_it_is_that_of_names_and_of_files(run: Run, tmp_path: Path) -> None:
-    scenario = tmp_path / "s.yaml"
-    scenario.write_text(f"steps: [{{place: {WIKI}}}, {{scale: {{workload: db, replicas: 2}}}}]")
-
-    _, out, err = run("run", str(scenario), "--namespace", "shop", "--also", RUNNING)
-
-    assert "shop/db" in err or "shop/db" in out
-    assert "default/wiki" not in out + err
-
-
-def test_a_scenario_scales(run: Run, tmp_path: Path) -> None:
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("steps: [{scale: {workload: sts/queue, replicas: 2}}]")
-
-    status, out, _ = run("run", str(scenario), "--also", RUNNING)
-
-    assert status == 0
-    assert "default/queue-2 is deleted from node-6; default/data-queue-2 is deleted with" in out
-
-
-def test_a_pod_without_claims_is_placed_by_all_else(run: Run, tmp_path: Path) -> None:
-    pod = core_document("Pod", "bare", spec={"containers": [{"name": "a"}]})
-
-    status, out, _ = run("place", write(tmp_path / "pod.json", pod))
-
-    assert status == 0
-    assert "  placed   default/bare on node-" in out
-
-
-def test_a_pod_that_a_later_step_places_is_not_pending(run: Run, tmp_path: Path) -> None:
-    scenario = tmp_path / "more.yaml"
-    scenario.write_text(
-        f"steps: [{{place: {{file: {WIKI}, replicas: 5}}}}, "
-        f"{{addDisk: {{node: node-3, disk: new, size: 1Ti}}}}]"
-    )
-
-    status, out, _ = run("run", str(scenario))
-
-    assert status == 1
-    assert out.startswith("not all of it works: 1 volume degraded; 5 pods placed")
-    assert "  pending  default/wiki-4: 0 of 6 nodes\n" in out
-
-
-@pytest.mark.parametrize("step", ["drain", "lose"])
-def test_without_any_pod_it_is_not_known_who_is_on_a_node(
-    run: Run, tmp_path: Path, step: str
-) -> None:
-    objects = [node_document("node-1"), core_document("Node", "node-1"), *setting_documents()]
-    cluster = write(tmp_path / "cluster.json", *objects)
-
-    status, out, err = run(step, "node-1", files=cluster)
-
-    assert (status, out.splitlines()[0]) == (
-        0,
-        "it works as far as it can be planned: nothing moves",
-    )
-    assert "warning: not known: which pods are on the nodes, as no pod is known\n" in err
-    assert "no pods, though every cluster has some" in err
-
-
-def test_without_longhorns_nodes_it_is_not_known_what_fits(run: Run, tmp_path: Path) -> None:
-    fast = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "longhorn-local"},
-        "provisioner": "driver.longhorn.io",
-    }
-    cluster = write(tmp_path / "cluster.json", core_document("Node", "node-1"), fast)
-
-    status, out, err = run("place", WIKI, "--replicas", "1", files=cluster)
-    assert (status, out.splitlines()[0]) == (
-        1,
-        "not all of it works, as far as it can be planned: 1 pod pending",
-    )
-    assert "not planned: volumes of Longhorn (none of its Nodes is known" in err
-
-    status, _, err = run("capacity", WIKI, files=cluster)
-    assert (status, "none of Longhorn's Nodes is known, so it is not known what fits" in err) == (
-        2,
-        True,
-    )
-
-
-def test_reasons_about_claims_count_no_nodes(run: Run, tmp_path: Path) -> None:
-    text = Path(WIKI).read_text().replace("longhorn-local", "gone")
-    (tmp_path / "wiki.yaml").write_text(text)
-
-    _, out, _ = run("place", str(tmp_path / "wiki.yaml"))
-
-    assert "\n           StorageClass gone is not in the cluster; create it" in out
-    assert " 6 StorageClass" not in out
-
-
-def test_the_worst_of_several_plans_is_shown(run: Run) -> None:
-    _, out, _ = run("capacity", WIKI, "--runs", "5")
-
-    assert out.startswith("3 more pods fit, 3 to 4 in 5 runs; ")
-    assert ", the worst of 5 plans" in out.splitlines()[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fit"),
-    [
-        (("--size", "100Gi", "--class", "longhorn-local"), "10 more pods fit"),
-        (
-            ("--size", "100Gi", "--class", "longhorn-local", "--volume-replicas", "2"),
-            "5 more pods fit",
-        ),
-        (("--size", "1Pi", "--class", "longhorn-local"), "0 more pods fit"),
-    ],
-)
-def test_a_size_and_a_class_are_enough_for_a_capacity(
-    run: Run, arguments: tuple[str, ...], fit: str
-) -> None:
-    """Ten disks of 100 GiB, on four nodes: two replicas of a volume are on two of them."""
-    status, out, _ = run("capacity", *arguments, files=GOAL)
-
-    assert (status, out.splitlines()[0]) == (0, f"{fit}; the next one does not")
-
-
-def test_a_class_that_is_not_longhorns_has_no_capacity(run: Run, tmp_path: Path) -> None:
-    other = core_document("StorageClass", "fast", provisioner="disk.example")
-    other["apiVersion"] = "storage.k8s.io/v1"
-    more = write(tmp_path / "more.json", other)
-
-    status, _, err = run("capacity", "--size", "1Gi", "--class", "fast", "--also", more)
-
-    assert status == 2
-    assert "error: StorageClass fast is of disk.example, and where that has room is not" in err
-
-
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, output: str) -> None:
-    node: dict[str, Any] = node_document("node-1")
-    node["status"]["zone"] = HOSTILE
-    pod = core_document("Pod", HOSTILE, spec={"nodeName": "node-1", "containers": []})
-    objects = [node, core_document("Node", "node-1"), pod, *setting_documents()]
-    cluster = write(tmp_path / "cluster.json", *objects)
-
-    _, out, err = run("drain", "node-1", "--output", output, files=cluster)
+def test_names_in_objects_cannot_change_a_terminal(plan: Run, output: str) -> None:
+    _, out, err = plan(f"drain node-1 --output {output} --cluster-file hostile.json")
 
     assert not [c for c in out + err if not c.isprintable() and c != "\n"]
 
 
 @pytest.mark.parametrize(
-    ("words", "works", "summary"),
-    [
-        (("place", WIKI), True, "all of it works: 3 pods placed"),
-        (("drain", "node-4"), False, "not all of it works: 1 refusal; 1 pod moved"),
-        (("capacity", WIKI), None, "4 more pods fit; the next one does not"),
-    ],
+    ("name", "works"), [("place", True), ("drain-in-part", False), ("place-until-full", None)]
 )
 def test_programs_and_the_page_get_the_answer_and_the_caveats(
-    run: Run, tmp_path: Path, words: tuple[str, ...], works: object, summary: str
+    plan: Run, name: str, works: object
 ) -> None:
-    page = tmp_path / "plan.html"
+    _, summary, words = PLANS[name]
 
-    _, out, err = run(*words, "-o", "json", "--html", str(page))
+    _, out, err = plan(words, "-o", "json", "--html", "plan.html")
 
-    report = json.loads(out)
-    embedded = json.loads(page.read_text().partition('id="report">')[2].partition("</script>")[0])
+    report, page = json.loads(out), Path("plan.html").read_text()
+    embedded = json.loads(page.partition('id="report">')[2].partition("</script>")[0])
     assert (report["works"], report["summary"]) == (works, summary)
     assert err == "".join(f"warning: {each}\n" for each in report["notes"])
     assert "namespace" in err
