@@ -1,6 +1,7 @@
 """The text of a plan: what does not work first, the same told once, as wide as the terminal."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,9 @@ from planner.picture import (
     StepReport,
 )
 from tests.builders import GIB
+from tests.unit.cli.plans import Golden
 
 COLOUR = re.compile("\x1b\\[[0-9]+m")
-NO_ROOM = Reason(code="insufficient_storage", text="has no room", nodes=("node-1", "node-2"))
 
 
 def disk(name: str = "disk-1", scheduled_gib: int = 0, problem: str = "") -> DiskReport:
@@ -39,19 +40,15 @@ def disk(name: str = "disk-1", scheduled_gib: int = 0, problem: str = "") -> Dis
 def text_of(
     *events: Event,
     before: tuple[NodeReport, ...] = (),
-    after: tuple[NodeReport, ...] = (),
-    warnings: tuple[PlanWarning, ...] = (),
     already: tuple[PlanWarning, ...] = (),
-    removed: tuple[str, ...] = (),
     width: int = 98,
     show_all: bool = False,
+    **step: Any,
 ) -> list[str]:
     """Write a plan of one step, without the colours of a terminal."""
     now = StepReport(title="now", nodes=before, warnings=already)
-    step = StepReport(
-        title="place it", events=events, warnings=warnings, nodes=after, removed_nodes=removed
-    )
-    plan = PlanReport(origin="x", policy="today", seed=1, steps=(now, step), placed=0, pending=0)
+    placing = StepReport(title="place it", events=events, **step)
+    plan = PlanReport(origin="x", policy="today", seed=1, steps=(now, placing), placed=0, pending=0)
     form = Form(width=width, show_all=show_all)
     return [COLOUR.sub("", line) for line in lines(answered(plan, is_capacity=False), form)]
 
@@ -60,102 +57,74 @@ def pending(name: str, *reasons: Reason) -> Event:
     return Event(kind=Kind.PENDING, object=name, text="0 of 2 nodes", reasons=reasons)
 
 
-def placed(number: int) -> Event:
-    return Event(kind=Kind.PLACED, object=f"default/web-{number}", node="node-1")
+def reason(text: str, nodes: str, code: str = "x") -> Reason:
+    return Reason(code=code, text=text, nodes=tuple(nodes))
 
 
-def test_what_does_not_work_is_told_first_and_the_same_only_once() -> None:
-    text = text_of(placed(0), *(pending(f"default/x-{number}", NO_ROOM) for number in range(5)))
-
-    assert text[4:7] == [
-        "  pending  default/x-0, default/x-1, default/x-2 and 2 more: 0 of 2 nodes",
-        "           node-1, node-2: has no room",
-        "  placed   default/web-0 on node-1",
-    ]
+def placed(number: int, *places: tuple[Place, ...]) -> Event:
+    """Build a pod with a volume for each of *places*, where its replicas are."""
+    of: dict[str, Any] = {"name": "a/v", "size_bytes": GIB, "locality": "disabled"}
+    volumes = tuple(PlannedVolume(replicas=each, **of) for each in places)
+    return Event(kind=Kind.PLACED, object=f"a/web-{number}", node="node-1", volumes=volumes)
 
 
-@pytest.mark.parametrize(
-    ("reasons", "text"),
-    [
-        ((Reason(code="x", text="is full", nodes=("a",)),), ["a: is full"]),
-        ((Reason(code="x", text="is full", nodes=tuple("abcd")),), ["all 4 nodes: is full"]),
-        (
-            (
-                Reason(code="x", text="is full", nodes=tuple("abcd")),
-                Reason(code="y", text="is old", nodes=("e",)),
-            ),
-            ["a, b, c and 1 more: is full", "e: is old"],
-        ),
-        ((Reason(code="object_not_found", text="C is gone", nodes=tuple("ab")),), ["C is gone"]),
-        ((Reason(code="claim_in_use", text="C is used", nodes=tuple("ab")),), ["C is used"]),
-    ],
-)
-def test_reasons_name_nodes_if_they_are_about_nodes(
-    reasons: tuple[Reason, ...], text: list[str]
-) -> None:
-    assert [line.strip() for line in text_of(pending("p", *reasons))[5:-2]] == text
-
-
-def test_what_stays_is_told_apart_from_what_is_new() -> None:
-    old, new = (
-        Place(node="node-1", disk="a", is_new=False),
-        Place(node="node-2", disk="b"),
-    )
-    for places, told in (
-        ((old, new, Place()), "stays on node-1/a; new on node-2/b; 1 replica without a place"),
-        ((old,), "stays on node-1/a"),
-        ((new,), "node-2/b"),
-        ((), "no replica"),
-    ):
-        volume = PlannedVolume(
-            name="default/data", size_bytes=GIB, locality="disabled", replicas=places
-        )
-        event = Event(kind=Kind.PLACED, object="default/web", node="node-1", volumes=(volume,))
-
-        assert text_of(event)[5].strip() == f"data, 1.0 GiB: {told}"
-
-
-def test_many_events_and_warnings_are_cut_unless_all_are_asked_for() -> None:
-    events = [placed(number) for number in range(25)]
-    warnings = tuple(PlanWarning(code="x", object=f"V {n}", text="is bad") for n in range(25))
-
-    text = text_of(*events, warnings=warnings, already=warnings)
-
-    assert "  and 5 more events: --all shows them" in text
-    assert "  and 5 more warnings: --all shows them" in text
-    assert "  and 20 more warnings: --all shows them" in text
-    assert len(text_of(*events, warnings=warnings, already=warnings, show_all=True)) > 75
-
-
-def test_before_and_after_has_the_nodes_that_change_as_people_count() -> None:
-    before = tuple(
-        NodeReport(name=name, zone="z", disks=(disk(),)) for name in ("n-10", "n-2", "n-3")
-    )
-    after = (
+OLD, NEW = Place(node="node-1", disk="a", is_new=False), Place(node="node-2", disk="b")
+MANY = [placed(number) for number in range(25)]
+WARNINGS = tuple(PlanWarning(code="x", object=f"V {n}", text="is bad") for n in range(25))
+TOO_MANY = {"warnings": WARNINGS, "already": WARNINGS}
+CHANGED: dict[str, Any] = {
+    "before": tuple(NodeReport(name=n, zone="z", disks=(disk(),)) for n in ("n-10", "n-2", "n-3")),
+    "nodes": (
         NodeReport(name="n-10", zone="z", pods=("a/b",), disks=(disk(scheduled_gib=120),)),
         NodeReport(name="n-2", zone="z", problem="is cordoned", disks=(disk(problem="is off"),)),
-    )
+    ),
+    "removed_nodes": ("n-3",),
+}
+PLANS: dict[str, tuple[str, list[Event], dict[str, Any]]] = {
+    "same-told-once": (
+        "x-0, x-1, x-2 and 2 more: 0 of 2 nodes",
+        [placed(0), *(pending(f"x-{n}", reason("has no room", "ab")) for n in range(5))],
+        {},
+    ),
+    "reasons": (
+        "all 4 nodes: is full",
+        [
+            pending("one", reason("is full", "a")),
+            pending("all", reason("is full", "abcd")),
+            pending("most", reason("is full", "abcd"), reason("is old", "e", "y")),
+            pending("gone", reason("C is gone", "ab", "object_not_found")),
+            pending("used", reason("C is used", "ab", "claim_in_use")),
+        ],
+        {},
+    ),
+    "what-stays-and-what-is-new": (
+        "stays on node-1/a; new on node-2/b; 1 replica without a place",
+        [placed(0, (OLD, NEW, Place())), placed(1, (OLD,)), placed(2, (NEW,)), placed(3, ())],
+        {},
+    ),
+    "cut": ("and 5 more events: --all", MANY, TOO_MANY),
+    "all": ("warning V 24 is bad", MANY, {**TOO_MANY, "show_all": True}),
+    "nodes-that-change": ("n-10 z 0 -> 1 disk-1 0.0 -> 120.0 100.0 over the limit", [], CHANGED),
+    "nothing-changes": ("no node changes", [], {}),
+}
 
-    text = text_of(before=before, after=after, removed=("n-3",))
 
-    assert text[-4:] == [
-        "node  zone  pods    disk    scheduled GiB  limit",
-        "n-2   z     0       disk-1  0.0            100.0  is cordoned; disk is off",
-        "n-3   z     0 -> -  disk-1  0.0 -> -       100.0  is gone",
-        "n-10  z     0 -> 1  disk-1  0.0 -> 120.0   100.0  over the limit",
-    ]
+@pytest.mark.parametrize("name", PLANS)
+def test_text_of_a_plan(golden: Golden, name: str) -> None:
+    fact, events, more = PLANS[name]
 
+    text = "".join(f"{line}\n" for line in text_of(*events, **more))
 
-def test_a_step_after_which_all_is_as_before_says_so() -> None:
-    assert text_of()[-3:] == ["  no pod and no replica moves", "", "no node changes"]
+    assert fact in " ".join(text.split())
+    golden(f"plan-lines/{name}", text)
 
 
 @pytest.mark.parametrize("width", [50, 80, 98])
 def test_texts_are_as_wide_as_the_terminal(width: int) -> None:
-    reason = Reason(code="x", text="so many words " * 20, nodes=("node-1",))
-    warning = PlanWarning(code="x", object="Volume v", text="so many words " * 20)
+    many = "so many words " * 20
+    warning = PlanWarning(code="x", object="Volume v", text=many)
 
-    text = text_of(pending("default/web-0", reason), warnings=(warning,), width=width)
+    text = text_of(pending("default/web-0", reason(many, "a")), warnings=(warning,), width=width)
 
     assert max(map(len, text)) <= width
 
@@ -164,6 +133,4 @@ def test_control_characters_become_blanks() -> None:
     event = Event(kind=Kind.REFUSED, object="a\x1b[2Jb", text="c\rd\ne")
     nodes = (NodeReport(name="n\x1b", zone="\x07", disks=(disk("\x00"),)),)
 
-    text = "".join(text_of(event, after=nodes))
-
-    assert text.isprintable()
+    assert "".join(text_of(event, nodes=nodes)).isprintable()
