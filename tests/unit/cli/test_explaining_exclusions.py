@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cli.explaining.exclusions import exclusion, exclusions
 from cli.kube.pods import Pod
-from longhorn import Condition, NodeName
+from longhorn import Condition, Node, NodeName
 from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
@@ -18,7 +18,7 @@ EAST = {"metadata": {"labels": {"zone": "east", "cores": "8"}}}
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 
 
-def node(**fields: Any) -> KubernetesNode:
+def node(fields: dict[str, Any]) -> KubernetesNode:
     found = read(core_document("Node", "node-1", **fields))
     assert isinstance(found, KubernetesNode)
     return found
@@ -32,88 +32,76 @@ def wishes(**spec: Any) -> Wishes:
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
-    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+    return {"key": key, "operator": operator, "values": list(values)}
 
 
-@pytest.mark.parametrize(
-    ("fields", "asked", "code"),
-    [
-        ({}, {}, None),
-        ({"spec": {"unschedulable": True}}, {}, "node_cordoned"),
-        ({"spec": {"unschedulable": True}}, {"tolerations": [{"operator": "Exists"}]}, None),
-        ({"spec": {"taints": [TAINT]}}, {}, "node_tainted"),
-        ({"spec": {"taints": [{**TAINT, "effect": "PreferNoSchedule"}]}}, {}, None),
-        (EAST, {"nodeSelector": {"zone": "east"}}, None),
-        (EAST, {"nodeSelector": {"zone": "west"}}, "node_selector"),
-        ({}, {"nodeSelector": {"zone": "west"}}, "node_selector"),
-    ],
-)
-def test_cordon_taint_and_selector(
-    fields: dict[str, Any], asked: dict[str, Any], code: str | None
-) -> None:
-    found = exclusion(node(**fields), wishes(**asked))
-
-    assert (found.code if found else None) == code
+def term(*words: str) -> dict[str, Any]:
+    return {"matchExpressions": [expression(*words)]}
 
 
-@pytest.mark.parametrize(
-    ("toleration", "passes"),
-    [
-        ({"key": "team", "value": "a", "effect": "NoSchedule"}, True),
-        ({"key": "team", "value": "a"}, True),
-        ({"key": "team", "value": "b"}, False),
-        ({"key": "team", "operator": "Exists"}, True),
-        ({"key": "other", "operator": "Exists"}, False),
-        ({"operator": "Exists", "effect": "NoExecute"}, False),
-        ({"operator": "Exists"}, True),
-        ({"value": "a"}, False),
-    ],
-)
-def test_a_taint_is_tolerated_as_by_kubernetes(toleration: dict[str, Any], *, passes: bool) -> None:
-    found = exclusion(node(spec={"taints": [TAINT]}), wishes(tolerations=[toleration]))
-
-    assert (found is None) is passes
+def affine(required: dict[str, Any]) -> dict[str, Any]:
+    terms = {"nodeSelectorTerms": [required]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
 
 
-@pytest.mark.parametrize(
-    ("term", "passes"),
-    [
-        (expression("cores", "Gt", "4"), True),
-        (expression("cores", "Lt", "4"), False),
-        (expression("zone", "Gt", "4"), False),
-        (expression("zone", "Unknown", "east"), False),
-        ({}, False),
-    ],
-)
-def test_a_term_of_node_affinity_is_met_as_by_kubernetes(
-    term: dict[str, Any], *, passes: bool
-) -> None:
-    """What kube-scheduler's answers about random pods do not show."""
-    required = {"nodeSelectorTerms": [term]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
-
-    found = exclusion(node(**EAST), wishes(affinity={"nodeAffinity": affinity}))
-
-    assert (found is None) is passes
+def tolerates(**toleration: str) -> dict[str, Any]:
+    return {"tolerations": [toleration]}
 
 
-def claimed(*objects: dict[str, Any], claim: dict[str, Any]) -> list[Limit]:
+CORDONED = {"spec": {"unschedulable": True}}
+TAINTED = {"spec": {"taints": [TAINT]}}
+PREFERS_NOT = {"spec": {"taints": [{**TAINT, "effect": "PreferNoSchedule"}]}}
+ANY = tolerates(operator="Exists")
+NO_EXECUTE = tolerates(operator="Exists", effect="NoExecute")
+
+# Of node affinity only what kube-scheduler's answers about random pods do not show.
+NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "plain": ({}, {}, ""),
+    "cordoned": (CORDONED, {}, "node_cordoned"),
+    "cordon-tolerated": (CORDONED, ANY, ""),
+    "tainted": (TAINTED, {}, "node_tainted"),
+    "taint-that-prefers": (PREFERS_NOT, {}, ""),
+    "selected": (EAST, {"nodeSelector": {"zone": "east"}}, ""),
+    "other-zone-selected": (EAST, {"nodeSelector": {"zone": "west"}}, "node_selector"),
+    "no-zone": ({}, {"nodeSelector": {"zone": "west"}}, "node_selector"),
+    "taint-tolerated": (TAINTED, tolerates(key="team", value="a", effect="NoSchedule"), ""),
+    "taint-of-any-effect": (TAINTED, tolerates(key="team", value="a"), ""),
+    "taint-of-other-value": (TAINTED, tolerates(key="team", value="b"), "node_tainted"),
+    "taint-of-any-value": (TAINTED, tolerates(key="team", operator="Exists"), ""),
+    "taint-of-other-key": (TAINTED, tolerates(key="x", operator="Exists"), "node_tainted"),
+    "taint-of-other-effect": (TAINTED, NO_EXECUTE, "node_tainted"),
+    "any-taint": (TAINTED, ANY, ""),
+    "taint-without-key": (TAINTED, tolerates(value="a"), "node_tainted"),
+    "greater": (EAST, affine(term("cores", "Gt", "4")), ""),
+    "less": (EAST, affine(term("cores", "Lt", "4")), "node_affinity"),
+    "greater-than-text": (EAST, affine(term("zone", "Gt", "4")), "node_affinity"),
+    "unknown-operator": (EAST, affine(term("zone", "Unknown", "east")), "node_affinity"),
+    "empty-term": (EAST, affine({}), "node_affinity"),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_node_is_excluded_as_by_kubernetes(name: str) -> None:
+    fields, asked, code = NODES[name]
+
+    found = exclusion(node(fields), wishes(**asked))
+
+    assert (found.code if found else "") == code
+
+
+def claimed(*objects: dict[str, Any], **claim: str) -> list[Limit]:
     """Return the limits of a pod with one claim, in a cluster of these objects."""
-    pod = read(
-        core_document(
-            "Pod",
-            "web",
-            spec={"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]},
-        )
-    )
+    volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]
+    pod = read(core_document("Pod", "web", spec={"volumes": volumes}))
     assert isinstance(pod, Pod)
     documents = (*objects, core_document("PersistentVolumeClaim", "data", spec=claim))
     return limits_of(pod.ref, view_of(*map(read, documents)))
 
 
-def persistent_volume(*terms: dict[str, Any]) -> dict[str, Any]:
-    required = {"required": {"nodeSelectorTerms": list(terms)}}
-    return core_document("PersistentVolume", "pv", spec={"nodeAffinity": required})
+def of_volume(*terms: dict[str, Any]) -> list[Limit]:
+    """Return the limits of a pod whose PersistentVolume has these terms."""
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
+    return claimed(core_document("PersistentVolume", "pv", spec=affinity), volumeName="pv")
 
 
 def storage_class(*zones: str) -> dict[str, Any]:
@@ -127,57 +115,37 @@ def storage_class(*zones: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("terms", "code"),
-    [
-        ([expression("zone", "In", "west"), expression("zone", "In", "east")], None),
-        ([expression("zone", "In", "west")], "volume_node_affinity"),
-        ([], "volume_node_affinity"),
-    ],
-)
-def test_a_volume_is_used_only_on_nodes_that_meet_a_term_of_it(
-    terms: list[dict[str, Any]], code: str | None
-) -> None:
-    limits = claimed(persistent_volume(*terms), claim={"volumeName": "pv"})
-
-    found = exclusion(node(**EAST), Wishes(), limits)
-
-    assert (found.code if found else None) == code
+def of_class(*zones: str) -> list[Limit]:
+    return claimed(storage_class(*zones), storageClassName="fast")
 
 
-@pytest.mark.parametrize(
-    ("zones", "code"),
-    [([], None), (["west", "east"], None), (["west"], "allowed_topologies")],
-)
-def test_a_class_makes_volumes_only_for_its_topologies(zones: list[str], code: str | None) -> None:
-    limits = claimed(storage_class(*zones), claim={"storageClassName": "fast"})
-
-    found = exclusion(node(**EAST), Wishes(), limits)
-
-    assert (found.code if found else None) == code
-
-
-def test_topologies_of_a_class_do_not_limit_a_volume_that_exists() -> None:
-    claim = {"storageClassName": "fast", "volumeName": "pv"}
-
-    assert (
-        claimed(storage_class("west"), core_document("PersistentVolume", "pv"), claim=claim) == []
-    )
+WEST, IN_EAST = term("zone", "In", "west"), term("zone", "In", "east")
+EXISTING = (storage_class("west"), core_document("PersistentVolume", "pv"))
+BOUND = {"storageClassName": "fast", "volumeName": "pv"}
+LIMITS = {
+    "one-term-met": (of_volume(WEST, IN_EAST), ""),
+    "no-term-met": (of_volume(WEST), "volume_node_affinity"),
+    "no-term": (of_volume(), "volume_node_affinity"),
+    "class-for-all-zones": (of_class(), ""),
+    "class-for-two-zones": (of_class("west", "east"), ""),
+    "class-for-another-zone": (of_class("west"), "allowed_topologies"),
+    "class-of-an-existing-volume": (claimed(*EXISTING, **BOUND), ""),
+}
 
 
-def test_the_text_names_the_volume_the_claim_and_the_labels() -> None:
-    [limit] = claimed(
-        persistent_volume(
-            {
-                "matchExpressions": [
-                    {"key": "zone", "operator": "In", "values": ["a", "b"]},
-                    {"key": "rack", "operator": "Exists"},
-                ]
-            },
-            expression("cores", "Gt", "8"),
-        ),
-        claim={"volumeName": "pv"},
-    )
+@pytest.mark.parametrize("name", LIMITS)
+def test_node_is_excluded_by_what_limits_a_claim(name: str) -> None:
+    limits, code = LIMITS[name]
+
+    found = exclusion(node(EAST), Wishes(), limits)
+
+    assert (found.code if found else "") == code
+
+
+def test_exclusion_names_the_volume_the_claim_and_the_labels() -> None:
+    both = {"matchExpressions": [expression("zone", "In", "a", "b"), expression("rack", "Exists")]}
+
+    [limit] = of_volume(both, term("cores", "Gt", "8"))
 
     assert limit.refusal.text == (
         "PersistentVolume pv of claim default/data is limited to nodes with zone In a,b and rack "
@@ -185,26 +153,22 @@ def test_the_text_names_the_volume_the_claim_and_the_labels() -> None:
     )
 
 
+SAYS_CORDONED = longhorn_node(NAME, schedulable=False)
+SAYS_NO_MOUNT = structs.replace(longhorn_node(NAME), schedulable=Condition("False", "NoMount"))
+
+
 @pytest.mark.parametrize(
-    ("tolerations", "codes"), [([], ["node_cordoned"]), ([{"operator": "Exists"}], [])]
+    ("kubernetes", "said", "asked", "codes"),
+    [
+        pytest.param({}, SAYS_CORDONED, {}, ["node_cordoned"], id="cordoned"),
+        pytest.param({}, SAYS_CORDONED, ANY, [], id="cordon-tolerated"),
+        pytest.param({}, SAYS_NO_MOUNT, {}, [], id="other-condition"),
+        pytest.param({NAME: node({})}, SAYS_CORDONED, {}, [], id="kubernetes-node-counts-first"),
+    ],
 )
 def test_longhorn_tells_of_a_cordon_if_the_kubernetes_node_is_not_known(
-    tolerations: list[dict[str, Any]], codes: list[str]
+    kubernetes: dict[NodeName, KubernetesNode], said: Node, asked: Any, codes: list[str]
 ) -> None:
-    said = longhorn_node(NAME, schedulable=False)
-
-    found = exclusions([NAME], {}, {NAME: said}, wishes(tolerations=tolerations), [])
+    found = exclusions([NAME, NodeName("other")], kubernetes, {NAME: said}, wishes(**asked), [])
 
     assert [each.code for each in found.values()] == codes
-
-
-def test_what_longhorn_says_besides_excludes_no_node() -> None:
-    said = structs.replace(longhorn_node(NAME), schedulable=Condition("False", "NoMount"))
-
-    assert exclusions([NAME, NodeName("other")], {}, {NAME: said}, wishes(), []) == {}
-
-
-def test_the_kubernetes_node_counts_before_what_longhorn_says() -> None:
-    said = longhorn_node(NAME, schedulable=False)
-
-    assert exclusions([NAME], {NAME: node()}, {NAME: said}, wishes(), []) == {}
