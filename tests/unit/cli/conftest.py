@@ -54,11 +54,12 @@ def golden() -> Golden:
 
 
 @pytest.fixture
-def shown(called: Run, golden: Golden, tmp_path: Path) -> Shown:
+def shown(called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Ask about a cluster; compare all that is printed; return the status and it on one line."""
+    monkeypatch.chdir(tmp_path)  # so that the output names the file alone
 
     def asked(name: str, documents: Iterable[object], *words: str) -> tuple[int, str]:
-        file = write_documents(tmp_path / "cluster.json", *documents)
+        file = write_documents(Path("cluster.json"), *documents)
         status, out, _ = called(*words, "--cluster-file", file)
         golden(name, out)
         return status, " ".join(out.split())

@@ -1,69 +1,38 @@
 """`filter` without a pod: all pods that wait for a node, each in a line."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from cli.explaining.pending import ALONE
 from cli.schema import schema
-from tests.builders import node_document
-from tests.unit.cli.plans import ROOT, Run, write
-from tests.unit.cli.situations import claim, host, pod, scheduled, storage_class
+from tests.unit.cli.plans import ROOT, Run, Shown
+from tests.unit.cli.situations import new, node, pod
 
-Pending = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def pending(called: Run, tmp_path: Path) -> Pending:
-    """Ask about all pods of a cluster that wait; return the status and the output."""
-
-    def asked(*documents: object) -> tuple[int, str]:
-        file = write(tmp_path / "cluster.json", *documents)
-        return called("filter", "--cluster-file", file)[:2]
-
-    return asked
-
-
-LOST = pod("lost", claims=["gone"])
-THERE = pod("there", spec={"nodeName": "node-1"})
+THERE = pod("there", claims=["web"], spec={"nodeName": "node-1"})
+ROWS: dict[str, tuple[int, str, list[Any]]] = {
+    "fits": (0, "default/web: 1 of 1 nodes fit: node-1", [*node(), *new(), THERE]),
+    "does-not-fit": (1, "1 without room on one disk", [*node(taken_gib=95), *new(), THERE]),
+    "cannot-be-judged": (
+        3,
+        "2 pods wait for a node; 1 of them can get one, each alone, CPU and memory aside "
+        "default/lost: PersistentVolumeClaim default/gone is not in",
+        [*node(), *new(), pod("lost", claims=["gone"])],
+    ),
+    "none-waits": (0, "no pod waits for a node", [*node(), THERE]),
+}
 
 
-@pytest.mark.parametrize(
-    ("taken_gib", "status", "text"),
-    [
-        (0, 0, "default/web: 1 of 1 nodes fit: node-1"),
-        (95, 1, "default/web: 0 of 1 nodes: 1 without room on one disk"),
-    ],
-)
-def test_each_pod_without_a_node_is_told_in_a_line(
-    pending: Pending, taken_gib: int, status: int, text: str
-) -> None:
-    node = node_document("node-1", disk_status=scheduled(taken_gib))
+@pytest.mark.parametrize("name", ROWS)
+def test_pods_without_a_node_are_told_in_a_line_each(shown: Shown, name: str) -> None:
+    status, fact, documents = ROWS[name]
 
-    found, shown = pending(host(), node, pod(), THERE, claim(), storage_class())
+    found, text = shown(f"pending/{name}", documents, "filter")
 
     assert found == status
-    assert shown.splitlines() == [
-        f"1 pod waits for a node; {1 - status} of them can get one {ALONE}",
-        text,
-    ]
-
-
-def test_a_pod_that_cannot_be_judged_is_told_first_and_is_status_3(pending: Pending) -> None:
-    status, shown = pending(host(), node_document("node-1"), pod(), LOST, claim(), storage_class())
-
-    assert status == 3
-    [_, first, *_] = shown.splitlines()
-    assert first.startswith("default/lost: PersistentVolumeClaim default/gone is not in")
-
-
-def test_without_pods_that_wait_there_is_nothing_to_tell(pending: Pending) -> None:
-    status, shown = pending(host(), node_document("node-1"), THERE)
-
-    assert (status, shown) == (0, "no pod waits for a node\n")
+    assert fact in text
 
 
 def test_json_obeys_its_schema_and_says_what_each_pod_alone_would_be_told(called: Run) -> None:
