@@ -15,7 +15,7 @@ from cli.kube.pods import Pod
 from cli.pages import Form
 from tests.builders import GIB, node_document
 from tests.unit.cli.plans import ROOT, Golden, Run, Shown, write
-from tests.unit.cli.situations import host, new, node
+from tests.unit.cli.situations import host, new, scheduled
 
 SCREEN_LINES = 40
 UNBROKEN = 60
@@ -94,8 +94,10 @@ def test_wide_lines_are_not_broken_and_name_volumes(golden: Golden) -> None:
 
 
 def test_bars_stand_below_their_node(shown: Shown) -> None:
-    nodes = [*node("free"), *node("one", 95), *node("two", 95)]
+    full = [node_document(name, disk_status=scheduled(95)) for name in ("one", "two")]
+    documents = [node_document("free"), *full, *new()]
 
-    _, text = shown("lines/bars", [*nodes, *new()], "filter", "pod/web", "--all")
+    _, text = shown("lines/bars", documents, "filter", "pod/web", "--all")
 
     assert "headroom 5.0 two" in text
+    assert "note: the Kubernetes Nodes are not known" in text

@@ -1,7 +1,7 @@
 """Why is my pod Pending? Situations that users report, each asked of the command as a whole.
 
 The output must name the cause, the object and the remedy. Those with a number are from the issues
-of Longhorn, TopoLVM and OpenEBS; the comment has the title.
+of Longhorn, TopoLVM and OpenEBS; the comment has what they are about.
 """
 
 import json
@@ -93,157 +93,105 @@ DEFAULT_CLASS["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-defau
 
 ROWS: dict[int, dict[str, tuple[Any, ...]]] = {
     1: {
-        "room-on-no-single-disk": (
-            "nearest: 10.0 GiB short on node-1/disk-1",
-            *(host(), two_disks(60), *new(50)),
-        ),
-        "disk-pressure": (
-            "-> Free 5.1 GiB of disk disk-1 of node node-1.",
-            *(*node(disk_status=FULL_DISK), *new()),
-        ),
-        "over-provisioning": (
-            "Raise `storage-over-provisioning-percentage` from 100 to 115",
-            *(*node(taken_gib=95), *new(20), *bound_claim("db")),
-        ),
+        "room-on-no-single-disk": ("nearest: 10.0 GiB short on node-1/disk-1",
+            *(host(), two_disks(60), *new(50))),
+        "disk-pressure": ("-> Free 5.1 GiB of disk disk-1 of node node-1.",
+            *(*node(disk_status=FULL_DISK), *new())),
+        "over-provisioning": ("Raise `storage-over-provisioning-percentage` from 100 to 115",
+            *(*node(taken_gib=95), *new(20), *bound_claim("db"))),
         "disk-schedule": (
             "refused 70.0 GiB (replica vol-big-r-1 60.0 GiB, replica vol-small-r-1 10.0 GiB)",
             *(*node(), schedule(ASKED, {"vol-db-r-1": ("scheduled", 70), **REFUSED})),
-            *(*new(20), *bound_claim("db")),
-        ),
+            *(*new(20), *bound_claim("db"))),
         "replica-that-its-disk-refused": (
             "replicas: not granted by its disk on node-1, not placed yet",
             *(*node(), schedule({"vol-db-r-1": 95, "vol-web-r-1": 10}, PLACED_AND_REFUSED)),
-            *(*old(), changed(replica(), "spec", healthyAt="")),
-        ),
-        "copies-of-backing-images": (
-            "most of it: backing image ubuntu 95.0 GiB",
-            *(*node(disk_status=OF_IMAGE), *new(20)),
-        ),
+            *(*old(), changed(replica(), "spec", healthyAt=""))),
+        "copies-of-backing-images": ("most of it: backing image ubuntu 95.0 GiB",
+            *(*node(disk_status=OF_IMAGE), *new(20))),
         "cordoned-node-and-new-volume": ("-> `kubectl uncordon` the node", *CORDONED, *new()),
         "cordoned-node-with-the-only-replica": (
             "0 of 2 nodes: 1 without room on one disk, 1 excluded by kube-scheduler",
-            *ONLY_REPLICA_CORDONED,
-        ),
-        "misspelt-tag-of-a-volume": (
-            "no node has tag 'storrage'; is 'storage' meant?",
-            *(*node(spec={"tags": ["storage"]}), *old(nodeSelector=["storrage"])),
-        ),
+            *ONLY_REPLICA_CORDONED),
+        "misspelt-tag-of-a-volume": ("no node has tag 'storrage'; is 'storage' meant?",
+            *(*node(spec={"tags": ["storage"]}), *old(nodeSelector=["storrage"]))),
         "immediate-binding": (
             "default/web is not bound, and StorageClass fast has volumeBindingMode: Immediate",
-            *(*node(), pod(), claim(), storage_class("Immediate")),
-        ),
-        "room-held-for-another-pod": (
-            "80.0 GiB more are held for pod default/other (chosen)",
-            *HELD,
-        ),
-        "selectors-of-a-backing-image": (
-            "disk tags nvme (diskSelector of BackingImage ubuntu)",
+            *(*node(), pod(), claim(), storage_class("Immediate"))),
+        "room-held-for-another-pod": ("80.0 GiB more are held for pod default/other (chosen)",
+            *HELD),
+        "selectors-of-a-backing-image": ("disk tags nvme (diskSelector of BackingImage ubuntu)",
             *(*node(disk_spec={"tags": ["ssd"]}), host("node-2", unschedulable=True)),
             node_document("node-2", disk_spec={"tags": ["nvme"]}),
             document("BackingImage", "ubuntu", spec={"diskSelector": ["nvme"]}),
-            *new(backingImage="ubuntu"),
-        ),
+            *new(backingImage="ubuntu")),
         "locality-disabled-and-room-nowhere": (
             "web: 1 of 1 replicas find no place: no disk has room for one",
-            *(*node(taken_gib=95), *new(20, dataLocality="disabled")),
-        ),
+            *(*node(taken_gib=95), *new(20, dataLocality="disabled"))),
         # Files may lack Longhorn's nodes: that is no fact about the cluster.
-        "longhorns-nodes-unknown": (
-            "not judged: none of Longhorn's Nodes is known",
-            host(),
-            *new(),
-        ),
-        # longhorn/longhorn#8450: Disks become over provisioned when Storage Over Provisioning
-        # Percentage is set to 100. Best-effort volumes of one virtual machine.
+        "longhorns-nodes-unknown": ("not judged: none of Longhorn's Nodes is known", host(),
+            *new()),
+        # longhorn/longhorn#8450: Disks become over provisioned; volumes of one virtual machine.
         "volumes-that-fit-only-singly": (
             "node-1: the 2 volumes the pod needs here (80 GiB in all) do not fit together",
             *(*node(taken_gib=30), pod(claims=("root", "data"))),
-            *(claim("root", 40), claim("data", 40), storage_class()),
-        ),
+            *(claim("root", 40), claim("data", 40), storage_class())),
         # topolvm/topolvm#194: Pods stuck on "node affinity conflict".
-        "volume-limited-to-a-gone-node": (
-            "limited to nodes with kubernetes.io/hostname In node-9",
-            *gone_node(),
-        ),
-        # longhorn/longhorn#7727: Persistent Volumes are created on nodes that are
-        # disabled/unschedulable. For kubectl these nodes are like all others.
-        "node-disabled-in-longhorn-alone": (
-            "node-1: scheduling is disabled on the Longhorn node",
+        "volume-limited-to-a-gone-node": ("limited to nodes with kubernetes.io/hostname In node-9",
+            *gone_node()),
+        # longhorn/longhorn#7727: Volumes are created on disabled nodes; kubectl does not show that.
+        "node-disabled-in-longhorn-alone": ("node-1: scheduling is disabled on the Longhorn node",
             *(*node(spec={"allowScheduling": False}), *node("node-2", 95)),
-            *new(dataLocality="strict-local"),
-        ),
-        # longhorn/longhorn#3477: replaced LH disk with empty on one node. It now sits in
-        # Unschedulable instead of recovering.
+            *new(dataLocality="strict-local")),
+        # longhorn/longhorn#3477: replaced LH disk with empty on one node; now Unschedulable.
         "disk-that-was-replaced": (
             "-> Remove disk disk-1 from Longhorn Node node-1 and add it again",
-            *(*node(disk_status=REPLACED_DISK), *new()),
-        ),
+            *(*node(disk_status=REPLACED_DISK), *new())),
         # longhorn/longhorn#2966: Node volume storage reserved: default too high?
         "reserved-on-the-default-disk": (
             "-> Lower `storageReserved` of disk disk-1 of node node-1 from 30.0 GiB to 20.0 GiB.",
-            *(*node(disk_spec={"storageReserved": 30 * GIB}), *new(80)),
-        ),
-        # longhorn/longhorn#784: Actual size of the volume is bigger than max size. A new replica
-        # gets all of it.
+            *(*node(disk_spec={"storageReserved": 30 * GIB}), *new(80))),
+        # longhorn/longhorn#784: Actual size is bigger than max size; a new replica gets all of it.
         "volume-that-holds-more-than-its-size": (
             "-> Delete snapshots of volume vol-web, which holds 37.6 GiB with them, until",
             *(*node(disk_status={"storageAvailable": 50 * GIB}), pod(), *bound_claim()),
-            {**volume(gib=8), "status": {"actualSize": str(376 * GIB // 10)}},
-        ),
-        # openebs/lvm-localpv#265: example lvm deployment fails with storage class definition
-        # "volumeBindingMode: WaitForFirstConsumer" set.
+            {**volume(gib=8), "status": {"actualSize": str(376 * GIB // 10)}}),
+        # openebs/lvm-localpv#265: example lvm deployment fails with WaitForFirstConsumer.
         "each-node-for-a-reason-of-its-own": (
             "0 of 4 nodes: 1 without room on one disk, 3 excluded by kube-scheduler",
             *(host("node-1", taints=[TAINT]), node_document("node-1")),
             *(*node("node-2"), *node("node-3"), *node("node-4", 95)),
-            *(pod(spec={"affinity": AFFINITY}), claim(gib=20), storage_class()),
-        ),
+            *(pod(spec={"affinity": AFFINITY}), claim(gib=20), storage_class())),
     },
     0: {
         "capacity-tracking-of-nodes": (
             "leaves out node-1: claim default/web is larger than what Longhorn tells",
-            *(*node(taken_gib=95), *node("node-2"), TRACKING, *new(dataLocality="disabled")),
-        ),
-        "capacity-tracking-of-zones": (
-            "2 of 2 nodes will do",
+            *(*node(taken_gib=95), *node("node-2"), TRACKING, *new(dataLocality="disabled"))),
+        "capacity-tracking-of-zones": ("2 of 2 nodes will do",
             *(*node(taken_gib=95), *node("node-2"), TRACKING),
-            *new(dataLocality="disabled", storageCapacityMode="zone"),
-        ),
-        "capacity-tracking-of-a-bound-claim": (
-            "1 of 1 nodes will do",
-            *(*node(taken_gib=95), TRACKING, *old(dataLocality="disabled"), replica()),
-        ),
+            *new(dataLocality="disabled", storageCapacityMode="zone")),
+        "capacity-tracking-of-a-bound-claim": ("1 of 1 nodes will do",
+            *(*node(taken_gib=95), TRACKING, *old(dataLocality="disabled"), replica())),
         "three-replicas-on-two-nodes": (
             "web: 1 of 3 replicas find no place: each needs a node of its own",
-            *(*node(), *node("node-2"), *new(numberOfReplicas="3")),
-        ),
+            *(*node(), *node("node-2"), *new(numberOfReplicas="3"))),
         "pod-that-does-not-ask": (
             f"note: no container asks for {RESOURCE}, so kube-scheduler does not ask the extender",
-            *(*node(), pod(asks=False), claim(), storage_class()),
-        ),
+            *(*node(), pod(asks=False), claim(), storage_class())),
         # As the API server would have it: in files the class may still be open.
-        "claim-of-the-default-class": (
-            "web 50.0 GiB, class fast, new volume, 1 replica",
-            *(*node(), pod(), changed(claim(gib=50), "spec", storageClassName=None), DEFAULT_CLASS),
-        ),
-        # longhorn/longhorn#12261: Support StorageClass allowedTopologies for Longhorn volumes. The
-        # pod got a node where Longhorn does not run, and hung.
-        "node-without-longhorn": (
-            "node-2: no Longhorn node of this name",
-            *(*node(), host("node-2"), *new(dataLocality="disabled")),
-        ),
+        "claim-of-the-default-class": ("web 50.0 GiB, class fast, new volume, 1 replica",
+            *node(), pod(), changed(claim(gib=50), "spec", storageClassName=None), DEFAULT_CLASS),
+        # longhorn/longhorn#12261: a pod got a node where Longhorn does not run, and hung.
+        "node-without-longhorn": ("node-2: no Longhorn node of this name",
+            *(*node(), host("node-2"), *new(dataLocality="disabled"))),
     },
     3: {
-        "tag-in-other-case": (
-            "no disk has tag 'SSD'; is 'ssd' meant? case counts",
-            *(*node(disk_spec={"tags": ["ssd"]}), *new(diskSelector="SSD")),
-        ),
-        "claim-of-no-class": (
-            "has no StorageClass and no PersistentVolume; name a StorageClass",
-            *(*node(), pod(), changed(claim(), "spec", storageClassName=""), storage_class()),
-        ),
+        "tag-in-other-case": ("no disk has tag 'SSD'; is 'ssd' meant? case counts",
+            *(*node(disk_spec={"tags": ["ssd"]}), *new(diskSelector="SSD"))),
+        "claim-of-no-class": ("has no StorageClass and no PersistentVolume; name a StorageClass",
+            *(*node(), pod(), changed(claim(), "spec", storageClassName=""), storage_class())),
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

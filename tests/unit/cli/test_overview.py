@@ -51,27 +51,18 @@ OTHERS = class_document() | {"provisioner": "ebs.csi.aws.com"}
 
 CLUSTERS: dict[str, tuple[str, list[Any]]] = {
     "disk": ("node-1 disk-1 40.0 100.0 30.0 60.0", [node_document(disk_status=TAKEN)]),
-    "takes-nothing": (
-        "node-1: takes no new replica: Longhorn node is not ready "
+    "takes-nothing": ("node-1: takes no new replica: Longhorn node is not ready "
         "node-2/disk-1: takes no new replica: scheduling is disabled",
-        [node_document(status=NOT_READY), node_document("node-2", disk_spec=OFF)],
-    ),
+        [node_document(status=NOT_READY), node_document("node-2", disk_spec=OFF)]),
     "one-replica": ("fast 100.0 GiB 1 100.0 GiB", [node_document(), ALL_OF_IT, class_document()]),
     "two-replicas": ("fast 100.0 GiB 1 none", [node_document(), ALL_OF_IT, TWO]),
-    "no-room": (
-        "fast: no disk of the Longhorn node has room for a volume of",
-        [node_document(disk_status=TINY), class_document()],
-    ),
-    "no-disk-with-the-tag": (
-        "tag 'nvme' is on no Longhorn disk",
-        [node_document(), class_document(diskSelector="nvme")],
-    ),
+    "no-room": ("fast: no disk of the Longhorn node has room for a volume of",
+        [node_document(disk_status=TINY), class_document()]),
+    "no-disk-with-the-tag": ("tag 'nvme' is on no Longhorn disk",
+        [node_document(), class_document(diskSelector="nvme")]),
     "class-of-others": ("1 nodes, 1 disks: 0.0 of 100.0 GiB", [node_document(), OTHERS]),
-    "setting-unreadable": (
-        "fast none fits 0 ",
-        [node_document(), UNREADABLE, class_document()],
-    ),
-}
+    "setting-unreadable": ("fast none fits 0 ", [node_document(), UNREADABLE, class_document()]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -140,12 +131,9 @@ LARGEST: dict[str, tuple[list[AnyRecord], dict[str, Any], tuple[float, int, floa
     "one-in-each-zone": ([*ZONES, ZONES_APART], {}, (100, 1, 20)),
     "disks-with-the-tag": ([*TAGGED], {"diskSelector": "fast"}, (40, 1, 20)),
     "all-on-one-disk": ([*sized(90), SHARE_NODES], {}, (90, 1, 30)),
-    "too-small-for-xfs": (
-        sized(100, 1 / 4),
-        {"numberOfReplicas": "2", "fsType": "xfs"},
-        (100, 1, 0),
-    ),
-}
+    "too-small-for-xfs": (sized(100, 1 / 4), {"numberOfReplicas": "2", "fsType": "xfs"},
+        (100, 1, 0)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LARGEST)

@@ -81,32 +81,20 @@ CHANGED: dict[str, Any] = {
     "removed_nodes": ("n-3",),
 }
 PLANS: dict[str, tuple[str, list[Event], dict[str, Any]]] = {
-    "same-told-once": (
-        "x-0, x-1, x-2 and 2 more: 0 of 2 nodes",
-        [placed(0), *(pending(f"x-{n}", reason("has no room", "ab")) for n in range(5))],
-        {},
-    ),
-    "reasons": (
-        "all 4 nodes: is full",
-        [
-            pending("one", reason("is full", "a")),
-            pending("all", reason("is full", "abcd")),
-            pending("most", reason("is full", "abcd"), reason("is old", "e", "y")),
-            pending("gone", reason("C is gone", "ab", "object_not_found")),
-            pending("used", reason("C is used", "ab", "claim_in_use")),
-        ],
-        {},
-    ),
-    "what-stays-and-what-is-new": (
-        "stays on node-1/a; new on node-2/b; 1 replica without a place",
-        [placed(0, (OLD, NEW, Place())), placed(1, (OLD,)), placed(2, (NEW,)), placed(3, ())],
-        {},
-    ),
+    "same-told-once": ("x-0, x-1, x-2 and 2 more: 0 of 2 nodes",
+        [placed(0), *(pending(f"x-{n}", reason("has no room", "ab")) for n in range(5))], {}),
+    "reasons": ("all 4 nodes: is full", [ pending("one", reason("is full", "a")),
+        pending("all", reason("is full", "abcd")),
+        pending("most", reason("is full", "abcd"), reason("is old", "e", "y")),
+        pending("gone", reason("C is gone", "ab", "object_not_found")),
+        pending("used", reason("C is used", "ab", "claim_in_use")), ], {}),
+    "what-stays-and-what-is-new": ("stays on node-1/a; new on node-2/b; 1 replica without a place",
+        [placed(0, (OLD, NEW, Place())), placed(1, (OLD,)), placed(2, (NEW,)), placed(3, ())], {}),
     "cut": ("and 5 more events: --all", MANY, TOO_MANY),
     "all": ("warning V 24 is bad", MANY, {**TOO_MANY, "show_all": True}),
     "nodes-that-change": ("n-10 z 0 -> 1 disk-1 0.0 -> 120.0 100.0 over the limit", [], CHANGED),
     "nothing-changes": ("no node changes", [], {}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PLANS)

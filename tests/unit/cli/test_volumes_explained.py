@@ -116,26 +116,18 @@ UPGRADE_WAITS = upgrade_document("waiting-for-healthy-volumes")
 
 ROWS: dict[str, tuple[str, list[Any]]] = {
     "healthy": ("healthy done nodes:", cluster(volume(on="a"), ONE, TWO, free="abc")),
-    "due": (
-        "degraded waits:due next:b/disk-1 "
+    "due": ("degraded waits:due next:b/disk-1 "
         "nodes:a=replica_on_node,b=next,c=insufficient_storage,d=node_not_ready",
-        cluster(lacking(), ONE, full="c", nodes=[not_ready("d")], **AB),
-    ),
+        cluster(lacking(), ONE, full="c", nodes=[not_ready("d")], **AB)),
     "node-shared-if-need-be": ("nodes:a=less_preferred,b=next", apart("", "true")),
     "zone-kept-free": ("nodes:a=replica_on_node,b=replica_in_zone", apart("zone-", "false")),
     "other-zone": ("nodes:a=replica_on_node,b=next", apart("zone-", "false", "xy")),
-    "disk-kept-free": (
-        "nodes:a=replica_on_disk,b=next",
-        apart("disk-", "false", replicaSoftAntiAffinity="enabled"),
-    ),
-    "failed-replica-may-return": (
-        "waits:failed_may_return next:b/disk-1 replicas:stopped,failed",
-        cluster(FAILED_ONCE, ONE, FAILED, nodes=[not_ready("d")], **AB),
-    ),
-    "failed-replica-rebuilt-in-place": (
-        "waits:reuse",
-        cluster(FAILED_ONCE, ONE, replica("2", "b", failedAt=FAILED_AT), **AB),
-    ),
+    "disk-kept-free": ("nodes:a=replica_on_disk,b=next",
+        apart("disk-", "false", replicaSoftAntiAffinity="enabled")),
+    "failed-replica-may-return": ("waits:failed_may_return next:b/disk-1 replicas:stopped,failed",
+        cluster(FAILED_ONCE, ONE, FAILED, nodes=[not_ready("d")], **AB)),
+    "failed-replica-rebuilt-in-place": ("waits:reuse",
+        cluster(FAILED_ONCE, ONE, replica("2", "b", failedAt=FAILED_AT), **AB)),
     "offline-off": ("detached waits:detached open", offline("false", "ignored")),
     "offline-on": ("detached waits:offline open", offline("true", "ignored")),
     "offline-off-for-it": ("detached waits:detached open", offline("true", "disabled")),
@@ -143,89 +135,61 @@ ROWS: dict[str, tuple[str, list[Any]]] = {
     "offline-by-engine": ("waits:offline", offline('{"v1":"true","v2":"false"}', "ignored")),
     "offline-unreadable": ("waits:detached", offline("perhaps", "ignored")),
     "one-rebuild-at-a-time": ("waits:one_at_a_time", under_way(NOT_BEGUN, numberOfReplicas=3)),
-    "rebuilding-off": (
-        "waits:rebuilding_off",
-        under_way(setting("concurrent-replica-rebuild-per-node-limit", "0")),
-    ),
+    "rebuilding-off": ("waits:rebuilding_off",
+        under_way(setting("concurrent-replica-rebuild-per-node-limit", "0"))),
     "migrating": ("waits:migrating", under_way(replica("2", "a", active=False))),
     "upgrading": ("waits:upgrading", under_way(UPGRADE, dataEngine="v2")),
     "upgrade-waits": ("waits:due", under_way(UPGRADE_WAITS, dataEngine="v2")),
     "upgrade-of-the-other-engine": ("waits:due", under_way(UPGRADE)),
     "rebuild-begun": ("open replicas:stopped,rebuilding", under_way(BEGUN)),
     "rebuild-not-begun": ("open replicas:stopped,rebuilding", under_way(NOT_BEGUN)),
-    "never-attached": (
-        "waits:at_attach replicas:not_placed,not_placed",
-        cluster(volume(dataLocality="best-effort"), replica("1"), replica("2"), **AB),
-    ),
+    "never-attached": ("waits:at_attach replicas:not_placed,not_placed",
+        cluster(volume(dataLocality="best-effort"), replica("1"), replica("2"), **AB)),
     "local-replica-missing": (
         "waits:local open nodes:a=other_node,b=other_node,c=insufficient_storage",
-        cluster(volume(on="c", dataLocality="best-effort"), ONE, TWO, full="c", **AB),
-    ),
-    "strict-local-detached": (
-        "waits:at_attach nodes:a=other_node,b=next",
-        cluster(volume(**STRICT, nodeID=""), replica("1", hardNodeAffinity="b"), **AB),
-    ),
-    "strict-local-attaching": (
-        "waits:due nodes:a=other_node,b=next",
-        cluster(volume(**STRICT, nodeID="b"), replica("1", hardNodeAffinity="b"), **AB),
-    ),
+        cluster(volume(on="c", dataLocality="best-effort"), ONE, TWO, full="c", **AB)),
+    "strict-local-detached": ("waits:at_attach nodes:a=other_node,b=next",
+        cluster(volume(**STRICT, nodeID=""), replica("1", hardNodeAffinity="b"), **AB)),
+    "strict-local-attaching": ("waits:due nodes:a=other_node,b=next",
+        cluster(volume(**STRICT, nodeID="b"), replica("1", hardNodeAffinity="b"), **AB)),
     "shards": (
         "replicas:normal,rebuilding,not_placed nodes:a=replica_on_node,b=replica_on_node,c=next",
-        sharded(),
-    ),
-    "no-disk-for-any-replica": (
-        "faulted agrees:True",
-        cluster(volume(robustness="faulted", scheduled=NO_ROOM), full="ab"),
-    ),
+        sharded()),
+    "no-disk-for-any-replica": ("faulted agrees:True",
+        cluster(volume(robustness="faulted", scheduled=NO_ROOM), full="ab")),
     "unscheduled-with-room": ("agrees:False", said("False", "ab")),
     "unscheduled-without-room": ("agrees:True", said("False", "a")),
     "scheduled-with-room": ("agrees:True", said("True", "ab")),
     "scheduled-without-room": ("agrees:False", said("True", "a")),
-    "time-unreadable": (
-        "nodes:a=not_looked_at,b=not_looked_at",
-        cluster(lacking(degraded_at="?"), ONE, **AB),
-    ),
-    "room-that-others-may-take": (
-        "next:b/disk-1",
-        cluster(lacking(), ONE, ROOM_FOR_ANOTHER, free="b", full="a"),
-    ),
+    "time-unreadable": ("nodes:a=not_looked_at,b=not_looked_at",
+        cluster(lacking(degraded_at="?"), ONE, **AB)),
+    "room-that-others-may-take": ("next:b/disk-1",
+        cluster(lacking(), ONE, ROOM_FOR_ANOTHER, free="b", full="a")),
     "pod-on-its-node": ("pods:attached done", used(volume(on="a"), pod(on="a"))),
     "pod-on-another-node": ("pods:attached_elsewhere open", used(volume(on="a"), pod(on="b"))),
     "pod-without-node": ("pods:no_node done", used(volume(), pod())),
     "pod-just-bound": ("pods:on_its_way open", used(volume(), pod(on="b"))),
     "pod-on-unknown-node": ("pods:unknown_node open", used(volume(), pod(on="e"))),
-    "pod-of-a-faulted-volume": (
-        "pods:faulted open",
-        used(volume(robustness="faulted"), pod(on="b")),
-    ),
-    "pod-of-a-shared-volume": (
-        "pods:shared done",
-        used(volume(on="a", accessMode="rwx"), pod(on="b")),
-    ),
-    "pod-on-a-node-not-ready": (
-        "pods:node_not_ready open",
-        used(volume(), pod(on="b"), not_ready("b"), free="a"),
-    ),
-    "pod-away-from-strict-local": (
-        "pods:strict_local_elsewhere open",
-        used(volume(**STRICT), pod(on="c"), free="abc"),
-    ),
+    "pod-of-a-faulted-volume": ("pods:faulted open",
+        used(volume(robustness="faulted"), pod(on="b"))),
+    "pod-of-a-shared-volume": ("pods:shared done",
+        used(volume(on="a", accessMode="rwx"), pod(on="b"))),
+    "pod-on-a-node-not-ready": ("pods:node_not_ready open",
+        used(volume(), pod(on="b"), not_ready("b"), free="a")),
+    "pod-away-from-strict-local": ("pods:strict_local_elsewhere open",
+        used(volume(**STRICT), pod(on="c"), free="abc")),
     "pod-that-has-ended": ("pods: done", used(volume(), pod(on="b", phase="Succeeded"))),
     "claim-without-pod": ("not_created open", unbound(storage_class())),
     "claim-of-a-waiting-pod": ("not_created open", unbound(storage_class(), pod())),
     "claim-of-a-pod-with-a-node": ("not_created open", unbound(storage_class(), pod(on="a"))),
     "claim-of-an-immediate-class": ("not_created open", unbound(storage_class("Immediate"))),
-    "claim-of-a-broken-class": (
-        "not_created open",
-        unbound(storage_class(numberOfReplicas="none")),
-    ),
+    "claim-of-a-broken-class": ("not_created open",
+        unbound(storage_class(numberOfReplicas="none"))),
     "claim-of-no-class": ("not_created open", unbound()),
     "storage-of-others": ("other_storage", cluster(*EBS_CLAIM, free="a")),
-    "class-of-others": (
-        "other_storage",
-        unbound(storage_class() | {"provisioner": "ebs.csi.aws.com"}),
-    ),
-}
+    "class-of-others": ("other_storage",
+        unbound(storage_class() | {"provisioner": "ebs.csi.aws.com"})),
+}  # fmt: skip
 
 
 @pytest.fixture
