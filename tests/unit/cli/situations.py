@@ -108,24 +108,23 @@ def scheduled(gib: int) -> dict[str, Any]:
     return {"storageScheduled": gib * GIB, "scheduledReplica": {"vol-db-r-1": gib * GIB}}
 
 
-def schedule(asks: Mapping[str, int], entries: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
-    """Build the DiskSchedule of the disk of node-1: GiB by replica, and what came of it."""
-    return document(
-        "DiskSchedule",
-        "uuid-disk-1",
-        spec={
-            "name": "disk-1",
-            "nodeID": "node-1",
-            "replicas": {name: gib * GIB for name, gib in asks.items()},
-        },
-        status={
-            "replicas": {
-                name: {"state": state, "scheduledSize": gib * GIB}
-                for name, (state, gib) in entries.items()
-            },
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    )
+def schedule(words: str) -> dict[str, Any]:
+    """Build the DiskSchedule of the disk of node-1.
+
+    `db:70:S70 new:15 big:60:R0`: a replica of volume db asks for 70 GiB and is scheduled with them;
+    that of new asks for 15, and that of big is rejected.
+    """
+    replicas, states = {}, {}
+    for word in words.split():
+        volume_name, gib, *came = word.split(":")
+        name = f"vol-{volume_name}-r-1"
+        replicas[name] = int(gib) * GIB
+        for each in came:
+            state = "scheduled" if each.startswith("S") else "rejected"
+            states[name] = {"state": state, "scheduledSize": int(each[1:]) * GIB}
+    spec = {"name": "disk-1", "nodeID": "node-1", "replicas": replicas}
+    status = {"replicas": states, "conditions": [{"type": "Ready", "status": "True"}]}
+    return document("DiskSchedule", "uuid-disk-1", spec=spec, status=status)
 
 
 def has_all(shown: str, *texts: str) -> list[str]:

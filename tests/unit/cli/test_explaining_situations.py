@@ -30,6 +30,7 @@ from tests.unit.cli.situations import (
 )
 
 CORDONED = (host(unschedulable=True), node_document())
+DB, FULL, BOTH = bound_claim("db"), node(taken_gib=95), [*node(), *node("node-2")]
 TRACKING = document("Setting", "csi-storage-capacity-tracking", value="true")
 
 
@@ -63,12 +64,10 @@ def gone_node() -> list[Any]:
     return [*node(), pod(), claim_, limited, volume()]
 
 
-def pending_on(name: str) -> dict[str, Any]:
-    return pod("other", status={"phase": "Pending"}, spec={"nodeName": name})
-
-
 ONLY_REPLICA_CORDONED = [*CORDONED, *node("node-2", 95), *old(), replica()]
-HELD = [*node(), pending_on("node-1"), *bound_claim("other"), volume("other", 80), *new(30)]
+BOUND = pod("other", status={"phase": "Pending"}, spec={"nodeName": "node-1"})
+NEVER_HEALTHY = changed(replica(), "spec", healthyAt="")
+HELD = [*node(), BOUND, *bound_claim("other"), volume("other", 80), *new(30)]
 FULL_DISK = {
     "storageAvailable": 20 * GIB,
     "conditions": [
@@ -82,9 +81,6 @@ REPLACED_DISK = {
         condition("Schedulable", "DiskNotReady"),
     ]
 }
-ASKED = {"vol-db-r-1": 70, "vol-new-r-1": 15, "vol-big-r-1": 60, "vol-small-r-1": 10}
-REFUSED = dict.fromkeys(("vol-big-r-1", "vol-small-r-1"), ("rejected", 0))
-PLACED_AND_REFUSED = {"vol-db-r-1": ("scheduled", 95), "vol-web-r-1": ("rejected", 0)}
 OF_IMAGE = {"storageScheduled": 95 * GIB, "scheduledBackingImage": {"ubuntu": 95 * GIB}}
 TAINT = {"key": "k3s-controlplane", "value": "true", "effect": "NoExecute"}
 AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": only_on("node-4")}}
@@ -94,102 +90,98 @@ DEFAULT_CLASS["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-defau
 ROWS: dict[int, dict[str, tuple[Any, ...]]] = {
     1: {
         "room-on-no-single-disk": ("nearest: 10.0 GiB short on node-1/disk-1",
-            *(host(), two_disks(60), *new(50))),
+            host(), two_disks(60), *new(50)),
         "disk-pressure": ("-> Free 5.1 GiB of disk disk-1 of node node-1.",
-            *(*node(disk_status=FULL_DISK), *new())),
+            *node(disk_status=FULL_DISK), *new()),
         "over-provisioning": ("Raise `storage-over-provisioning-percentage` from 100 to 115",
-            *(*node(taken_gib=95), *new(20), *bound_claim("db"))),
+            *FULL, *new(20), *DB),
         "disk-schedule": (
             "refused 70.0 GiB (replica vol-big-r-1 60.0 GiB, replica vol-small-r-1 10.0 GiB)",
-            *(*node(), schedule(ASKED, {"vol-db-r-1": ("scheduled", 70), **REFUSED})),
-            *(*new(20), *bound_claim("db"))),
+            *node(), schedule("db:70:S70 new:15 big:60:R0 small:10:R0"), *new(20), *DB),
         "replica-that-its-disk-refused": (
             "replicas: not granted by its disk on node-1, not placed yet",
-            *(*node(), schedule({"vol-db-r-1": 95, "vol-web-r-1": 10}, PLACED_AND_REFUSED)),
-            *(*old(), changed(replica(), "spec", healthyAt=""))),
+            *node(), schedule("db:95:S95 web:10:R0"), *old(), NEVER_HEALTHY),
         "copies-of-backing-images": ("most of it: backing image ubuntu 95.0 GiB",
-            *(*node(disk_status=OF_IMAGE), *new(20))),
+            *node(disk_status=OF_IMAGE), *new(20)),
         "cordoned-node-and-new-volume": ("-> `kubectl uncordon` the node", *CORDONED, *new()),
         "cordoned-node-with-the-only-replica": (
             "0 of 2 nodes: 1 without room on one disk, 1 excluded by kube-scheduler",
             *ONLY_REPLICA_CORDONED),
         "misspelt-tag-of-a-volume": ("no node has tag 'storrage'; is 'storage' meant?",
-            *(*node(spec={"tags": ["storage"]}), *old(nodeSelector=["storrage"]))),
+            *node(spec={"tags": ["storage"]}), *old(nodeSelector=["storrage"])),
         "immediate-binding": (
             "default/web is not bound, and StorageClass fast has volumeBindingMode: Immediate",
-            *(*node(), pod(), claim(), storage_class("Immediate"))),
+            *node(), pod(), claim(), storage_class("Immediate")),
         "room-held-for-another-pod": ("80.0 GiB more are held for pod default/other (chosen)",
             *HELD),
         "selectors-of-a-backing-image": ("disk tags nvme (diskSelector of BackingImage ubuntu)",
-            *(*node(disk_spec={"tags": ["ssd"]}), host("node-2", unschedulable=True)),
+            *node(disk_spec={"tags": ["ssd"]}), host("node-2", unschedulable=True),
             node_document("node-2", disk_spec={"tags": ["nvme"]}),
             document("BackingImage", "ubuntu", spec={"diskSelector": ["nvme"]}),
             *new(backingImage="ubuntu")),
         "locality-disabled-and-room-nowhere": (
             "web: 1 of 1 replicas find no place: no disk has room for one",
-            *(*node(taken_gib=95), *new(20, dataLocality="disabled"))),
+            *FULL, *new(20, dataLocality="disabled")),
         # Files may lack Longhorn's nodes: that is no fact about the cluster.
-        "longhorns-nodes-unknown": ("not judged: none of Longhorn's Nodes is known", host(),
-            *new()),
+        "longhorns-nodes-unknown": ("none of Longhorn's Nodes is known", host(), *new()),
         # longhorn/longhorn#8450: Disks become over provisioned; volumes of one virtual machine.
         "volumes-that-fit-only-singly": (
             "node-1: the 2 volumes the pod needs here (80 GiB in all) do not fit together",
-            *(*node(taken_gib=30), pod(claims=("root", "data"))),
-            *(claim("root", 40), claim("data", 40), storage_class())),
+            *node(taken_gib=30), pod(claims=("root", "data")),
+            claim("root", 40), claim("data", 40), storage_class()),
         # topolvm/topolvm#194: Pods stuck on "node affinity conflict".
         "volume-limited-to-a-gone-node": ("limited to nodes with kubernetes.io/hostname In node-9",
             *gone_node()),
         # longhorn/longhorn#7727: Volumes are created on disabled nodes; kubectl does not show that.
         "node-disabled-in-longhorn-alone": ("node-1: scheduling is disabled on the Longhorn node",
-            *(*node(spec={"allowScheduling": False}), *node("node-2", 95)),
+            *node(spec={"allowScheduling": False}), *node("node-2", 95),
             *new(dataLocality="strict-local")),
         # longhorn/longhorn#3477: replaced LH disk with empty on one node; now Unschedulable.
         "disk-that-was-replaced": (
             "-> Remove disk disk-1 from Longhorn Node node-1 and add it again",
-            *(*node(disk_status=REPLACED_DISK), *new())),
+            *node(disk_status=REPLACED_DISK), *new()),
         # longhorn/longhorn#2966: Node volume storage reserved: default too high?
         "reserved-on-the-default-disk": (
             "-> Lower `storageReserved` of disk disk-1 of node node-1 from 30.0 GiB to 20.0 GiB.",
-            *(*node(disk_spec={"storageReserved": 30 * GIB}), *new(80))),
+            *node(disk_spec={"storageReserved": 30 * GIB}), *new(80)),
         # longhorn/longhorn#784: Actual size is bigger than max size; a new replica gets all of it.
         "volume-that-holds-more-than-its-size": (
             "-> Delete snapshots of volume vol-web, which holds 37.6 GiB with them, until",
-            *(*node(disk_status={"storageAvailable": 50 * GIB}), pod(), *bound_claim()),
+            *node(disk_status={"storageAvailable": 50 * GIB}), pod(), *bound_claim(),
             {**volume(gib=8), "status": {"actualSize": str(376 * GIB // 10)}}),
         # openebs/lvm-localpv#265: example lvm deployment fails with WaitForFirstConsumer.
         "each-node-for-a-reason-of-its-own": (
             "0 of 4 nodes: 1 without room on one disk, 3 excluded by kube-scheduler",
-            *(host("node-1", taints=[TAINT]), node_document("node-1")),
-            *(*node("node-2"), *node("node-3"), *node("node-4", 95)),
-            *(pod(spec={"affinity": AFFINITY}), claim(gib=20), storage_class())),
+            host("node-1", taints=[TAINT]), node_document("node-1"),
+            *node("node-2"), *node("node-3"), *node("node-4", 95),
+            pod(spec={"affinity": AFFINITY}), claim(gib=20), storage_class()),
     },
     0: {
         "capacity-tracking-of-nodes": (
             "leaves out node-1: claim default/web is larger than what Longhorn tells",
-            *(*node(taken_gib=95), *node("node-2"), TRACKING, *new(dataLocality="disabled"))),
-        "capacity-tracking-of-zones": ("2 of 2 nodes will do",
-            *(*node(taken_gib=95), *node("node-2"), TRACKING),
+            *FULL, *node("node-2"), TRACKING, *new(dataLocality="disabled")),
+        "capacity-tracking-of-zones": ("2 of 2 nodes will do", *FULL, *node("node-2"), TRACKING,
             *new(dataLocality="disabled", storageCapacityMode="zone")),
         "capacity-tracking-of-a-bound-claim": ("1 of 1 nodes will do",
-            *(*node(taken_gib=95), TRACKING, *old(dataLocality="disabled"), replica())),
+            *FULL, TRACKING, *old(dataLocality="disabled"), replica()),
         "three-replicas-on-two-nodes": (
             "web: 1 of 3 replicas find no place: each needs a node of its own",
-            *(*node(), *node("node-2"), *new(numberOfReplicas="3"))),
+            *BOTH, *new(numberOfReplicas="3")),
         "pod-that-does-not-ask": (
             f"note: no container asks for {RESOURCE}, so kube-scheduler does not ask the extender",
-            *(*node(), pod(asks=False), claim(), storage_class())),
+            *node(), pod(asks=False), claim(), storage_class()),
         # As the API server would have it: in files the class may still be open.
         "claim-of-the-default-class": ("web 50.0 GiB, class fast, new volume, 1 replica",
             *node(), pod(), changed(claim(gib=50), "spec", storageClassName=None), DEFAULT_CLASS),
         # longhorn/longhorn#12261: a pod got a node where Longhorn does not run, and hung.
         "node-without-longhorn": ("node-2: no Longhorn node of this name",
-            *(*node(), host("node-2"), *new(dataLocality="disabled"))),
+            *node(), host("node-2"), *new(dataLocality="disabled")),
     },
     3: {
         "tag-in-other-case": ("no disk has tag 'SSD'; is 'ssd' meant? case counts",
-            *(*node(disk_spec={"tags": ["ssd"]}), *new(diskSelector="SSD"))),
+            *node(disk_spec={"tags": ["ssd"]}), *new(diskSelector="SSD")),
         "claim-of-no-class": ("has no StorageClass and no PersistentVolume; name a StorageClass",
-            *(*node(), pod(), changed(claim(), "spec", storageClassName=""), storage_class())),
+            *node(), pod(), changed(claim(), "spec", storageClassName=""), storage_class()),
     },
 }  # fmt: skip
 
@@ -207,7 +199,7 @@ def test_pod_is_told_why_it_is_pending(shown: Shown, status: int, name: str) -> 
 
 
 def test_strict_local_volume_keeps_the_pod_on_its_node(shown: Shown) -> None:
-    documents = [*node(), *node("node-2"), *old(dataLocality="strict-local"), replica()]
+    documents = [*BOTH, *old(dataLocality="strict-local"), replica()]
     words = ("filter", "pod/web", "--nodes", "node-2")
 
     status, text = shown("situations/strict-local-elsewhere", documents, *words)
@@ -230,43 +222,42 @@ def test_hold_has_its_pod_and_volumes(ask: Ask) -> None:
     ]
 
 
-def told(gib: int | None, *names: str, **fields: Any) -> dict[str, Any]:
-    """Build the CSIStorageCapacity of some nodes."""
+def told(gib: int | None, name: str, **fields: Any) -> dict[str, Any]:
+    """Build the CSIStorageCapacity of a node; of all nodes, if there is no name."""
     return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIStorageCapacity",
-        "metadata": {"name": f"csisc-{'-'.join(names)}", "namespace": "longhorn-system"},
+        **{"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity"},
+        "metadata": {"name": f"csisc-{name}", "namespace": "longhorn-system"},
         "storageClassName": "fast",
         "maximumVolumeSize": None if gib is None else f"{gib}Gi",
-        "nodeTopology": {"matchLabels": labels(names[0])["labels"]} if names else None,
+        "nodeTopology": {"matchLabels": labels(name)["labels"]} if name else None,
         **fields,
     }
 
 
-CAPACITIES: dict[str, tuple[list[dict[str, Any]], str]] = {
-    "small": ([told(50, "node-1"), told(5, "node-2")], "node-2"),
-    "both": ([told(5, "node-1"), told(5, "node-2")], "node-1, node-2"),
-    "not-told": ([told(50, "node-1")], "node-2"),
-    "null": ([told(50, "node-1"), told(None, "node-2")], "node-2"),
-    "another-class": ([told(50, "node-1"), told(50, "node-2", storageClassName="x")], "node-2"),
-    "capacity-alone": ([told(50, "node-1"), told(None, "node-2", capacity="50Gi")], ""),
-    "enough": ([told(50, "node-1"), told(50, "node-2"), told(90)], ""),
-    "not-tracked": ([told(5, "node-1")], ""),
-    "none-known": ([], ""),
+ROOMY = told(50, "node-1")
+CAPACITIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "small": ("node-2", [ROOMY, told(5, "node-2")]),
+    "both": ("node-1, node-2", [told(5, "node-1"), told(5, "node-2")]),
+    "not-told": ("node-2", [ROOMY]),
+    "null": ("node-2", [ROOMY, told(None, "node-2")]),
+    "another-class": ("node-2", [ROOMY, told(50, "node-2", storageClassName="x")]),
+    "capacity-alone": ("", [ROOMY, told(None, "node-2", capacity="50Gi")]),
+    "enough": ("", [ROOMY, told(50, "node-2"), told(90, "")]),
+    "not-tracked": ("", [told(5, "node-1")]),
+    "none-known": ("", []),
 }
 
 
 @pytest.mark.parametrize("name", CAPACITIES)
 def test_room_that_kubernetes_is_told_of_leaves_nodes_out(ask: Ask, name: str) -> None:
-    capacities, left_out = CAPACITIES[name]
+    left_out, capacities = CAPACITIES[name]
     driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
+        **{"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver"},
         "metadata": {"name": "driver.longhorn.io"},
         "spec": {"storageCapacity": name != "not-tracked"},
     }
 
-    status, text = ask(*node("node-1"), *node("node-2"), driver, *capacities, *new())
+    status, text = ask(*BOTH, driver, *capacities, *new())
 
     is_refused = left_out == "node-1, node-2"
     assert status == (1 if is_refused else 0)
