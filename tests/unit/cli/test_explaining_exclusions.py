@@ -12,6 +12,7 @@ from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
 from tests.builders import node as longhorn_node
+from tests.unit.cli.situations import pod, storage_class
 
 NAME = NodeName("node-1")
 EAST = {"metadata": {"labels": {"zone": "east", "cores": "8"}}}
@@ -31,12 +32,10 @@ def wishes(**spec: Any) -> Wishes:
     return found.wishes
 
 
-def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
-    return {"key": key, "operator": operator, "values": list(values)}
-
-
-def term(*words: str) -> dict[str, Any]:
-    return {"matchExpressions": [expression(*words)]}
+def term(*expressions: tuple[str, ...]) -> dict[str, Any]:
+    """Build a term of node affinity of these expressions: key, operator, and values."""
+    keyed = [{"key": key, "operator": how, "values": values} for key, how, *values in expressions]
+    return {"matchExpressions": keyed}
 
 
 def affine(required: dict[str, Any]) -> dict[str, Any]:
@@ -72,10 +71,10 @@ NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "taint-of-other-effect": (TAINTED, NO_EXECUTE, "node_tainted"),
     "any-taint": (TAINTED, ANY, ""),
     "taint-without-key": (TAINTED, tolerates(value="a"), "node_tainted"),
-    "greater": (EAST, affine(term("cores", "Gt", "4")), ""),
-    "less": (EAST, affine(term("cores", "Lt", "4")), "node_affinity"),
-    "greater-than-text": (EAST, affine(term("zone", "Gt", "4")), "node_affinity"),
-    "unknown-operator": (EAST, affine(term("zone", "Unknown", "east")), "node_affinity"),
+    "greater": (EAST, affine(term(("cores", "Gt", "4"))), ""),
+    "less": (EAST, affine(term(("cores", "Lt", "4"))), "node_affinity"),
+    "greater-than-text": (EAST, affine(term(("zone", "Gt", "4"))), "node_affinity"),
+    "unknown-operator": (EAST, affine(term(("zone", "Unknown", "east"))), "node_affinity"),
     "empty-term": (EAST, affine({}), "node_affinity"),
 }
 
@@ -91,11 +90,10 @@ def test_node_is_excluded_as_by_kubernetes(name: str) -> None:
 
 def claimed(*objects: dict[str, Any], **claim: str) -> list[Limit]:
     """Return the limits of a pod with one claim, in a cluster of these objects."""
-    volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]
-    pod = read(core_document("Pod", "web", spec={"volumes": volumes}))
-    assert isinstance(pod, Pod)
+    asking = read(pod(claims=["data"]))
+    assert isinstance(asking, Pod)
     documents = (*objects, core_document("PersistentVolumeClaim", "data", spec=claim))
-    return limits_of(pod.ref, view_of(*map(read, documents)))
+    return limits_of(asking.ref, view_of(*map(read, documents)))
 
 
 def of_volume(*terms: dict[str, Any]) -> list[Limit]:
@@ -104,23 +102,18 @@ def of_volume(*terms: dict[str, Any]) -> list[Limit]:
     return claimed(core_document("PersistentVolume", "pv", spec=affinity), volumeName="pv")
 
 
-def storage_class(*zones: str) -> dict[str, Any]:
+def class_of(*zones: str) -> dict[str, Any]:
     """Build a class that makes volumes for these zones; for all, if there is none."""
-    expressions = [{"key": "zone", "values": [zone]} for zone in zones]
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": "fast"},
-        "allowedTopologies": [{"matchLabelExpressions": [each]} for each in expressions],
-    }
+    zoned = [{"matchLabelExpressions": [{"key": "zone", "values": [zone]}]} for zone in zones]
+    return storage_class() | {"allowedTopologies": zoned}
 
 
 def of_class(*zones: str) -> list[Limit]:
-    return claimed(storage_class(*zones), storageClassName="fast")
+    return claimed(class_of(*zones), storageClassName="fast")
 
 
-WEST, IN_EAST = term("zone", "In", "west"), term("zone", "In", "east")
-EXISTING = (storage_class("west"), core_document("PersistentVolume", "pv"))
+WEST, IN_EAST = term(("zone", "In", "west")), term(("zone", "In", "east"))
+EXISTING = (class_of("west"), core_document("PersistentVolume", "pv"))
 BOUND = {"storageClassName": "fast", "volumeName": "pv"}
 LIMITS = {
     "one-term-met": (of_volume(WEST, IN_EAST), ""),
@@ -143,9 +136,9 @@ def test_node_is_excluded_by_what_limits_a_claim(name: str) -> None:
 
 
 def test_exclusion_names_the_volume_the_claim_and_the_labels() -> None:
-    both = {"matchExpressions": [expression("zone", "In", "a", "b"), expression("rack", "Exists")]}
+    both = term(("zone", "In", "a", "b"), ("rack", "Exists"))
 
-    [limit] = of_volume(both, term("cores", "Gt", "8"))
+    [limit] = of_volume(both, term(("cores", "Gt", "8")))
 
     assert limit.refusal.text == (
         "PersistentVolume pv of claim default/data is limited to nodes with zone In a,b and rack "

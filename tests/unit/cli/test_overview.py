@@ -100,14 +100,11 @@ def test_room_that_is_held_and_that_comes_counts_for_the_node() -> None:
 
 def sized(*sizes_gib: float, zone: str = "", tags: tuple[str, ...] = ()) -> list[AnyRecord]:
     """Return nodes, each with an empty disk of one of the sizes."""
-    return [
-        node(
-            f"node-{zone}{at}",
-            disk(f"d{zone}{at}", maximum_bytes=int(gib * GIB), tags=tags),
-            zone=zone,
-        )
+    disks = [
+        disk(f"d{zone}{at}", maximum_bytes=int(gib * GIB), tags=tags)
         for at, gib in enumerate(sizes_gib)
     ]
+    return [node(f"node-{zone}{at}", each, zone=zone) for at, each in enumerate(disks)]
 
 
 ZONES = (*sized(100, 90, zone="a"), *sized(50, zone="b"), *sized(20, zone="c"))
@@ -204,16 +201,11 @@ def test_page_has_all_nodes(called: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_status_2(
-    called: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    text: str,
+    called: Run, tmp_path: Path, words: tuple[str, ...], text: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(Path("none.json"), core_document("Node", "n"))
+    none = write(tmp_path / "none.json", core_document("Node", "n"))
 
-    status, printed, error = called(*words)
+    status, printed, error = called(*(none if word == "none.json" else word for word in words))
 
     assert (status, printed) == (2, "")
     assert text in error

@@ -95,22 +95,12 @@ def unbound(*documents: Any) -> list[Any]:
     return cluster(waiting, *documents, free="a")
 
 
-NO_ROOM = {
-    "status": "False",
-    "reason": "ReplicaSchedulingFailure",
-    "message": "precheck new replica failed: insufficient storage",
-}
-ROOM_FOR_ANOTHER = document(
-    "Volume",
-    "aaa",
-    spec={"size": str(95 * GIB), "dataLocality": "disabled", "numberOfReplicas": 1},
-    status={"state": "detached"},
-)
+TEXT = "precheck new replica failed: insufficient storage"
+NO_ROOM = {"status": "False", "reason": "ReplicaSchedulingFailure", "message": TEXT}
+LARGE = {"size": str(95 * GIB), "dataLocality": "disabled", "numberOfReplicas": 1}
+ROOM_FOR_ANOTHER = document("Volume", "aaa", spec=LARGE, status={"state": "detached"})
 EBS = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol"}
-EBS_CLAIM = [
-    core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv"}),
-    core_document("PersistentVolume", "pv", spec={"csi": EBS}),
-]
+EBS_CLAIM = [claim()[0], core_document("PersistentVolume", "pv", spec={"csi": EBS})]
 UPGRADE = upgrade_document("waiting-for-source-im")
 UPGRADE_WAITS = upgrade_document("waiting-for-healthy-volumes")
 
