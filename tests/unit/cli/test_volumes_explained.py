@@ -27,6 +27,7 @@ FAILED_AT = "2026-01-02T00:00:00Z"
 FAILED = replica("2", "d", failedAt=FAILED_AT)
 NOT_BEGUN = replica("2", "b", healthyAt="")
 BEGUN = NOT_BEGUN | {"status": {"started": True}}
+CLOSED = node_document("a", spec={"allowScheduling": False}, disk_status={"diskUUID": "uuid-a"})
 STRICT: dict[str, Any] = {"dataLocality": "strict-local", "numberOfReplicas": 1}
 
 
@@ -109,6 +110,8 @@ ROWS: dict[str, tuple[str, list[Any]]] = {
     "due": ("degraded waits:due next:b/disk-1 "
         "nodes:a=replica_on_node,b=next,c=insufficient_storage,d=node_not_ready",
         cluster(lacking(), ONE, full="c", nodes=[not_ready("d")], **AB)),
+    "node-that-two-things-keep-out": ("nodes:a=node_scheduling_disabled,b=next",
+        cluster(lacking(), ONE, nodes=[CLOSED], free="b")),
     "node-shared-if-need-be": ("nodes:a=less_preferred,b=next", apart("", "true")),
     "zone-kept-free": ("nodes:a=replica_on_node,b=replica_in_zone", apart("zone-", "false")),
     "other-zone": ("nodes:a=replica_on_node,b=next", apart("zone-", "false", "xy")),
