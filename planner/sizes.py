@@ -4,14 +4,14 @@ _GIB = 2**30
 
 
 def gib(size_bytes: int) -> str:
-    """Say a size in GiB, with one decimal, without the unit."""
-    return f"{size_bytes / _GIB:.1f}"
+    """Say a size in GiB, with one decimal, without the unit; never as "-0.0"."""
+    return f"{size_bytes / _GIB:z.1f}"
 
 
 def amount(size_bytes: int) -> str:
     """Say a size with its unit."""
     unit, name = unit_of(size_bytes)
-    return f"{size_bytes / unit:.1f} {name}"
+    return f"{size_bytes / unit:z.1f} {name}"
 
 
 def short_amount(size_bytes: int) -> str:

@@ -11,13 +11,13 @@ from cli.schema import schema
 from tests.unit.cli.plans import ROOT, Run, Shown
 from tests.unit.cli.situations import new, node, pod
 
-THERE = pod("there", claims=["web"], spec={"nodeName": "node-1"})
+THERE = pod("there", spec={"nodeName": "node-1"})
 ROWS: dict[str, tuple[int, str, list[Any]]] = {
     "fits": (0, "default/web: 1 of 1 nodes fit: node-1", [*node(), *new(), THERE]),
     "does-not-fit": (1, "1 without room on one disk", [*node(taken_gib=95), *new(), THERE]),
     "cannot-be-judged": (
         3,
-        "2 pods wait for a node; 1 of them can get one, each alone, CPU and memory aside "
+        f"2 pods wait for a node; 1 of them can get one {ALONE} "
         "default/lost: PersistentVolumeClaim default/gone is not in",
         [*node(), *new(), pod("lost", claims=["gone"])],
     ),

@@ -10,6 +10,7 @@ from tests.builders import GIB, MIB
     ("size_bytes", "expected"),
     [
         (0, "0.0 GiB"),
+        (-1, "0.0 GiB"),
         (12 * MIB, "12.0 MiB"),
         (102 * MIB, "102.0 MiB"),
         (103 * MIB, "0.1 GiB"),
