@@ -116,15 +116,20 @@ def holders_for(
     """Say for which claims a pod waits that has a node and does not run, and what holds them."""
     status = pod.status
     waits = status.node is not None and not (status.running or status.ended)
-    for key in pod.ref.claims if waits else ():
-        claim = view.claims.get(key)
-        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
-        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
-        if volume is None:
-            continue
+    for key, _, volume in volumes_of(pod, view) if waits else ():
         for holder in holders_of(volume, cluster, view):
             if holder.node != status.node or volume.attached_to != status.node:
                 yield key, holder
+
+
+def volumes_of(pod: Pod, view: ClusterView) -> Iterator[tuple[ClaimKey, str, Volume]]:
+    """Yield the volumes of a pod that are there, with their claims and PersistentVolumes."""
+    for key in pod.ref.claims:
+        claim = view.claims.get(key)
+        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
+        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
+        if bound is not None and volume is not None:
+            yield key, bound.name, volume
 
 
 def _at_work(told: VolumeTold) -> Iterator[Holder]:

@@ -13,16 +13,16 @@ from cli.explaining.notes import (
     answering_notes,
     ask_notes,
     claim_notes,
-    held_notes,
     hold_notes,
     pod_notes,
     spread_notes,
-    tracking_notes,
     unjudged_notes,
     volume_notes,
 )
 from cli.explaining.remedies import pod_remedies
 from cli.explaining.report import Explanation, explanation, shows_every_disk, unanswered
+from cli.explaining.stuck_pods import held_notes
+from cli.explaining.tracking import tracking_notes
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.kube.view import view_builder

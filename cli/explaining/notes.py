@@ -9,23 +9,17 @@ from app.serving.admission import OPT_OUT_LABEL, OPTED_OUT
 from cli.catalogue import NOTES
 from cli.explaining.answering import Answering
 from cli.explaining.claims import ClaimReport
-from cli.holders import cut_off, holders_for
-from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
-from cli.kube.storage_capacity import CsiDriver, StorageCapacity, too_small
 from cli.scheduler_config.wanted import SCHEDULER_NAME
-from cli.volumes.attaching import standings
 from extender import ClusterView, PodRef
-from extender.demand import DEFAULT_SCHEDULERS, LONGHORN_DRIVERS, has_volume
+from extender.demand import DEFAULT_SCHEDULERS, has_volume
 from extender.explaining import Hindrance, Spread
-from extender.kubernetes import Claim, ClaimKey, class_of
-from longhorn import CAPACITY_TRACKING, Locality, NodeName, VolumeName, told_bytes
+from extender.kubernetes import Claim, class_of
+from longhorn import Locality, VolumeName
 from planner.naming import first_of
-from planner.records import KubernetesNode, Wishes
+from planner.records import Wishes
 
 _MOST_NAMES = 5
-_ATTACHABLE = ("attached", "shared", "no_node", "on_its_way")
-"""How pods stand whose volume is there, or about to be."""
 NO_SCHEDULER = "the pod has its node by spec.nodeName, and not by kube-scheduler"
 
 
@@ -99,33 +93,6 @@ def _life(pod: Pod, wishes: Wishes) -> Iterator[Note]:
         yield Note("pod_bound", f"the pod is bound to {pod.status.node} already")
 
 
-def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator[Note]:
-    """Say of a pod that is bound and does not run what holds its volumes, or keeps it from them."""
-    for claim, holder in holders_for(pod, cluster, view):
-        yield Note("volume_held", f"volume of {claim}: {holder.text}", do=holder.action)
-    held = {claim for claim, _ in holders_for(pod, cluster, view)}
-    if pod.status.node is not None and not (pod.status.running or pod.status.ended):
-        yield from (note for claim, note in _not_attachable(pod, view) if claim not in held)
-    for key in pod.ref.claims if pod.status.node is None else ():
-        claim_ = view.claims.get(key)
-        bound = view.persistent_volumes.get(claim_.persistent_volume or "") if claim_ else None
-        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
-        if volume is not None and bound is not None:
-            for holder in cut_off(volume, [bound.name], cluster, view):
-                yield Note("strict_local_cut_off", f"volume of {key}: {holder.text}")
-
-
-def _not_attachable(pod: Pod, view: ClusterView) -> Iterator[tuple[ClaimKey, Note]]:
-    for key in pod.ref.claims:
-        claim = view.claims.get(key)
-        bound = view.persistent_volumes.get(claim.persistent_volume or "") if claim else None
-        volume = view.volumes.get(VolumeName(bound.volume_handle or "")) if bound else None
-        for each in standings(volume, key, [pod], view) if volume is not None else ():
-            if each.code not in _ATTACHABLE:
-                text = f"on its node {each.node} volume of {key} cannot be attached: {each.text}"
-                yield key, Note("not_attachable", text, do=each.action)
-
-
 def claim_notes(pod: Pod, view: ClusterView) -> Iterator[Note]:
     """Name the claims for which kube-scheduler refuses the pod, or that get no volume by it.
 
@@ -172,54 +139,6 @@ def lacks_scheduler(claim: Claim, pods: Iterable[Pod], view: ClusterView) -> boo
     waits = class_ is not None and not class_.is_immediate and claim.selected_node is None
     has_user = any(p.status.node and not p.status.ended for p in pods)
     return waits and has_user and not has_volume(claim, view)
-
-
-def tracking_notes(
-    pod: PodRef, cluster: ClusterObjects, view: ClusterView, accepted: Iterable[NodeName]
-) -> Iterator[Note]:
-    """Name accepted nodes that kube-scheduler leaves out by what it is told of room for volumes.
-
-    It looks at CSIStorageCapacities, which are renewed once a minute. Where they are not known,
-    they are taken to be as Longhorn's setting and its disks would have them now.
-
-    Args:
-        pod: The pod.
-        cluster: What Kubernetes was told, if that is known.
-        view: The cluster.
-        accepted: The nodes where the pod's volumes fit.
-    """
-    drivers, told = cluster.of(CsiDriver), [*cluster.of(StorageCapacity).values()]
-    tracked = {name for name, each in drivers.items() if each.is_tracked}
-    is_on = tracked & LONGHORN_DRIVERS if drivers else _is_set(view)
-    values = view.setting_values
-    is_forced = CAPACITY_TRACKING not in values and bool(view.settings.version)
-    names = [*accepted]
-    for key in pod.claims if is_on else ():
-        claim = view.claims.get(key)
-        if claim is None or claim.persistent_volume is not None:
-            continue
-        class_ = class_of(claim, view.storage_classes)
-        if class_ is None or class_.provisioner not in LONGHORN_DRIVERS or class_.is_immediate:
-            continue
-        size_bytes = claim.requested_bytes
-        if told:
-            by, known = "CSIStorageCapacities say", cluster.of(KubernetesNode)
-            left_out = too_small(size_bytes, class_.name, names, known, told)
-        else:
-            by, nodes = "Longhorn tells it", (space.node for space in view.spaces.values())
-            largest = told_bytes(nodes, class_.parameters, view.settings)
-            left_out = [name for name in names if largest.get(name, 0) < size_bytes]
-        if left_out:
-            yield Note(
-                "capacity_forced" if is_forced else "capacity_tracking",
-                f"kube-scheduler leaves out {first_of(left_out, _MOST_NAMES)}: claim {key} is "
-                f"larger than what {by} of the disks there",
-                refuses=len(left_out) == len(names),
-            )
-
-
-def _is_set(view: ClusterView) -> bool:
-    return view.setting_values.get(CAPACITY_TRACKING) == "true"
 
 
 def answering_notes(pod: Pod, answering: Answering, schedulers: Iterable[str]) -> Iterator[Note]:

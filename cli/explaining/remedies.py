@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import structs
 
 from cli.remedies.finding import helpful
-from cli.remedies.of_nodes import Wanted
+from cli.remedies.of_disks import Wanted
 from cli.remedies.of_volumes import new_node, with_less_data
 from cli.remedies.remedy import Edit, Remedy, RemedyReport, node_edit, setting_edit
 from cli.remedies.trials import changed

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.remedies.of_nodes import Wanted, of_disk, of_node
+from cli.remedies.of_disks import Wanted, of_disk
+from cli.remedies.of_nodes import of_node
 from cli.remedies.of_volumes import new_disk
 from cli.remedies.remedy import Remedy, RemedyReport, cost, report_of
 from cli.remedies.trials import Question, Trials

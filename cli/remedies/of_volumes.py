@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from cli.data import data_in
-from cli.remedies.of_nodes import Wanted, empty_disk, running
+from cli.remedies.of_disks import Wanted, empty_disk
+from cli.remedies.of_nodes import running
 from cli.remedies.remedy import Edit, Remedy, setting_edit
 from extender import ClusterView, ViewBuilder
 from longhorn import (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cli.remedies.finding import helpful
-from cli.remedies.of_nodes import Wanted
+from cli.remedies.of_disks import Wanted
 from cli.remedies.remedy import RemedyReport
 from extender import ClusterView, ViewBuilder
 from extender.space import why_unusable

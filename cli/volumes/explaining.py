@@ -9,7 +9,7 @@ from cli.explaining.explainer import Explainer
 from cli.holders import holders_of
 from cli.kube.pods import Pod
 from cli.remedies.finding import helpful
-from cli.remedies.of_nodes import Wanted
+from cli.remedies.of_disks import Wanted
 from cli.remedies.of_volumes import new_node, of_volume, with_less_data
 from cli.remedies.remedy import RemedyReport
 from cli.volumes.attaching import PodStanding, pods_of, standings
