@@ -144,7 +144,7 @@ def _at_work(told: VolumeTold) -> Iterator[Holder]:
             action="If it stays: delete the claim of the copy, and make it again. Longhorn v1.12.0 "
             "may wait for ever, so upgrade it.",
         )
-    elif told.clone_state not in ("", "completed"):
+    elif told.is_copied:
         text = f"it is a copy that is not done (cloneStatus {told.clone_state})"
         yield Holder(node="", text=text, action=_WAITS)
 

@@ -83,6 +83,11 @@ class VolumeTold(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clone_state: str = ""
     """Of a copy of another volume, how far it is; `completed` at last."""
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether it is a copy of another volume that is not done."""
+        return self.clone_state not in ("", "completed")
+
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Longhorn Volume, existing or estimated from a claim and its StorageClass."""

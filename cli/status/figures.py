@@ -10,7 +10,7 @@ from cli.overview.figures import NodeFigures
 from cli.survey.found import named
 from cli.survey.survey import Survey
 from extender import ClusterView
-from longhorn import VolumeName, VolumeTold, expanded_bytes
+from longhorn import Volume, VolumeName, VolumeTold, expanded_bytes
 from planner.sizes import amount
 
 VOLUME_LOST, VOLUME_FAULTED, VOLUME_UNREADABLE, VOLUME_DEGRADED = OF_VOLUMES = (
@@ -41,6 +41,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     detached: int
     """And nothing else is wrong with them."""
+    filling: int
+    """Being restored from a backup or copied from another volume, and nothing else is wrong."""
     waiting_pods: int
     """Without a node."""
     pods_that_fit_nowhere: int
@@ -65,7 +67,8 @@ def figures_of(
     names = {about.partition(" ")[0] for each in bad.values() for about in each}
     volumes = [each for each in view.volumes.values() if not each.deleting]
     well = [each for each in volumes if named(each.name, claims) not in names]
-    detached = sum(each.attached_to is None for each in well)
+    filling = sum(is_filling(each) for each in well)
+    detached = sum(each.attached_to is None and not is_filling(each) for each in well)
     return Figures(
         nodes=len(nodes),
         nodes_that_take_replicas=sum(node.takes_replicas for node in nodes),
@@ -74,12 +77,13 @@ def figures_of(
         scheduled_bytes=sum(disk.scheduled_bytes for _, disk in disks),
         limit_bytes=sum(disk.limit_bytes for _, disk in disks),
         volumes=len(volumes),
-        healthy=len(well) - detached,
+        healthy=len(well) - detached - filling,
         degraded=len(bad[VOLUME_DEGRADED]),
         faulted=len(bad[VOLUME_FAULTED]),
         unreadable=len(bad[VOLUME_UNREADABLE]),
         lost=len(bad[VOLUME_LOST]),
         detached=detached,
+        filling=filling,
         waiting_pods=len(pods.pods),
         pods_that_fit_nowhere=sum(not (each.fits or each.error) for each in pods.pods),
         unjudged_pods=sum(bool(each.error) for each in pods.pods),
@@ -96,6 +100,12 @@ def findings_of(found: Survey, *codes: str) -> list[Finding]:
 def about_of(found: Survey, *codes: str) -> list[str]:
     """Return what they are about."""
     return [about for each in findings_of(found, *codes) for about in each.objects]
+
+
+def is_filling(volume: Volume) -> bool:
+    """Whether a volume still gets its first data; one on standby gets them again and again."""
+    told = volume.told or VolumeTold()
+    return told.is_copied or (told.restoring and not volume.standby)
 
 
 def expanding(view: ClusterView, claims: Mapping[VolumeName, str]) -> Iterator[str]:

@@ -165,6 +165,7 @@ def _volumes(found: Survey, figures: Figures) -> Finding:
     counts = {
         "healthy": figures.healthy,
         **{_in_words(code): getattr(figures, _in_words(code)) for code in reversed(OF_VOLUMES)},
+        "being restored or copied": figures.filling,
         "detached": figures.detached,
     }
     states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)

@@ -29,6 +29,11 @@ WHOLE = [volume(on="a"), replica("1", "a", currentState=""), replica("2", "b")]
 NODES = {"free": ("a", "b")}
 
 
+def attached(**status: Any) -> dict[str, Any]:
+    found = volume(on="a")
+    return {**found, "status": {**found["status"], **status}}
+
+
 @pytest.fixture
 def line(called: Run, tmp_path: Path) -> Line:
     """Return one line of the status of a cluster."""
@@ -60,6 +65,30 @@ def test_the_screen_of_an_example(called: Run) -> None:
         pytest.param([*WHOLE, *claim()], "ok", "1: 1 healthy", [], [], id="healthy"),
         pytest.param([volume()], "ok", "1: 1 detached", [], [], id="new"),
         pytest.param([volume(), *WHOLE[1:]], "ok", "1: 1 detached", [], [], id="detached"),
+        pytest.param(
+            [attached(restoreRequired=True), *WHOLE[1:]],
+            "ok",
+            "1: 1 being restored or copied",
+            [],
+            [],
+            id="restored",
+        ),
+        pytest.param(
+            [attached(restoreRequired=True, isStandby=True), *WHOLE[1:]],
+            "ok",
+            "1: 1 healthy",
+            [],
+            [],
+            id="standby",
+        ),
+        pytest.param(
+            [attached(cloneStatus={"state": "in-progress"}), *WHOLE[1:]],
+            "ok",
+            "1: 1 being restored or copied",
+            [],
+            [],
+            id="copied",
+        ),
         pytest.param(
             [*WHOLE[:2], *claim()],
             "warning",
@@ -169,16 +198,11 @@ def test_pods_on_nodes_without_their_volume(line: Line) -> None:
     assert found["objects"][0].startswith(about)
 
 
-def expanding() -> dict[str, Any]:
-    found = volume(on="a")
-    return {**found, "status": {**found["status"], "expansionRequired": True}}
-
-
 @pytest.mark.parametrize(
     ("documents", "text"),
     [
         (WHOLE, "no eviction, no expansion"),
-        ([expanding(), *WHOLE[1:]], "1 volume being expanded"),
+        ([attached(expansionRequired=True), *WHOLE[1:]], "1 volume being expanded"),
         ([volume(on="a", size=str(2**40)), *WHOLE[1:]], "1 volume being expanded"),
         (
             [*WHOLE[:2], replica("2", "b", evictionRequested=True)],
