@@ -106,8 +106,8 @@ def filter_pod(given: _Options) -> None:
     be used.
 
     Exit status: 0 the pod fits on some node (or every pod that has none), 1 it fits on none,
-    kube-scheduler refuses it, or nobody is there to answer about it or to schedule it, 2 the input
-    cannot be used, 3 a pod, or a claim of it, cannot be judged.
+    kube-scheduler refuses it, it waits on its node for a volume, or nobody is there to answer about
+    it or to schedule it, 2 the input cannot be used, 3 a pod, or a claim of it, cannot be judged.
     """
     settings = load_settings()
     name = _only_one(given.wanted, given.pod)

@@ -115,8 +115,8 @@ class Explainer:
         schedulers = [*filter(None, [self._settings.webhook_scheduler_name])]
         notes = [
             *answering_notes(pod, self._answering, [SCHEDULER_NAME, *schedulers]),
-            *pod_notes(pod, schedulers),
             *held_notes(pod, self.cluster, view),
+            *pod_notes(pod, schedulers),
             *(ask_notes(pod, claims) if self._answering.is_installed else ()),
             *claim_notes(pod, view),
         ]

@@ -29,7 +29,7 @@ class Note(msgspec.Struct, frozen=True):
     code: str
     text: str
     refuses: bool = False
-    """Whether kube-scheduler gives the pod no node because of it."""
+    """Whether the pod does not start because of it, whatever nodes fit."""
     do: str = ""
     """What to do, where that depends on more than the code."""
 

@@ -54,7 +54,7 @@ class NoteReport(msgspec.Struct):
     text: str
     action: str
     refuses: bool
-    """Whether kube-scheduler gives the pod no node because of it."""
+    """Whether the pod does not start because of it, whatever nodes fit."""
 
 
 class DiskReport(msgspec.Struct):
@@ -117,7 +117,8 @@ class Explanation(Report):
 
     @property
     def is_refused(self) -> bool:
-        """Whether kube-scheduler gives the pod no node, whatever the extender says."""
+        """Whether the pod does not start, whatever the extender says: kube-scheduler gives it no
+        node, or it waits on its node for a volume."""
         return any(note.refuses for note in self.notes)
 
     @property
@@ -269,7 +270,7 @@ def _answer(found: Explanation, view: ClusterView) -> str:
 
 
 def _refusal(found: Explanation) -> str:
-    """Say why the pod gets no node whatever fits."""
+    """Say why the pod does not start whatever fits."""
     shorts = (NOTES[each.code].short for each in found.notes if each.refuses)
     return next(shorts, "") or "kube-scheduler refuses the pod"
 

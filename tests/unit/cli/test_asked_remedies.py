@@ -206,9 +206,10 @@ def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask: Ask) -> 
 def test_pod_on_a_node_without_longhorn_is_told_to_go_elsewhere(ask: Ask) -> None:
     there = [*node("n4"), *claim(), volume(numberOfReplicas=1), replica("1", "n4")]
 
-    notes = ask([*there, *hosts("n2", "n4"), pod(on="n2")], "filter", "pod/web")["notes"]
+    found = ask([*there, *hosts("n2", "n4"), pod(on="n2")], "filter", "pod/web")
 
-    [note] = [each for each in notes if each["code"] == "not_attachable"]
+    assert found["answer"].startswith("it waits on its node for a volume; 1 of 2 nodes would fit")
+    [note] = [each for each in found["notes"] if each["code"] == "not_attachable"]
     assert note["text"].endswith("no Longhorn node of this name")
     assert note["action"].startswith("Have longhorn-manager and its CSI plugin run on that node")
 

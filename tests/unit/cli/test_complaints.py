@@ -4,7 +4,7 @@ Each test is named by what was asked; the thread stands above it.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from tests.unit.cli.plans import Run
 from tests.unit.cli.volumes import claim, pod, replica, setting, volume
 
 Document = dict[str, Any]
-Told = Callable[..., str]
 DOWN = {"type": "Ready", "status": "False", "reason": "KubernetesNodeNotReady"}
 PRESSED = [
     {"type": "Ready", "status": "True"},
@@ -35,18 +34,29 @@ FAILED = {"failedAt": "2026-11-26T10:00:00Z"}
 VERSION = ("default-instance-manager-image", MANAGER_IMAGE)
 
 
-@pytest.fixture
-def told(called: Run, tmp_path: Path) -> Told:
-    """Run a command on a cluster; return what it prints, warnings last, as one line."""
+class Told:
+    """Runs commands on clusters.
 
-    def asked(documents: Sequence[Document], *command: str) -> str:
-        file = tmp_path / "cluster.json"
+    Attributes:
+        status: The exit status of the last one.
+    """
+
+    def __init__(self, called: Run, folder: Path) -> None:
+        self._called, self._folder, self.status = called, folder, 0
+
+    def __call__(self, documents: Sequence[Document], *command: str) -> str:
+        """Return what a command prints, warnings last, as one line."""
+        file = self._folder / "cluster.json"
         items = [*setting_documents(), setting(*VERSION), *documents]
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-        _, out, err = called(*command, "--cluster-file", str(file))
+        self.status, out, err = self._called(*command, "--cluster-file", str(file))
         return " ".join([*out.split(), *err.split()])
 
-    return asked
+
+@pytest.fixture
+def told(called: Run, tmp_path: Path) -> Told:
+    """Run commands on clusters."""
+    return Told(called, tmp_path)
 
 
 def node(
@@ -171,6 +181,9 @@ def test_a_volume_is_held_by_a_volume_attachment_of_a_node_without_its_pod(told:
 
         assert "VolumeAttachment csi-1 holds it on n1, where no pod is known that uses it" in found
         assert "kubectl delete volumeattachment csi-1" in found
+
+    assert "pod default/web: it waits on its node for a volume; 2 of 2 nodes" in found
+    assert told.status == 1
 
     found = told(there, "survey")
     assert "1 pod on nodes without the volume that they wait for" in found
