@@ -28,7 +28,9 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
     """Say of a pod that is bound and does not run what holds its volumes, or keeps it from them."""
     holders = [*holders_for(pod, cluster, view)]
     for claim, holder in holders:
-        yield Note("volume_held", f"volume of {claim}: {holder.text}", True, holder.action)
+        yield Note(
+            "volume_held", f"volume of {claim}: {holder.text}", refuses=True, do=holder.action
+        )
     held = {claim for claim, _ in holders}
     for claim, name, volume in volumes_of(pod, view):
         if pod.status.node is None:
@@ -40,7 +42,7 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
                     text = (
                         f"on its node {each.node} volume of {claim} cannot be attached: {each.text}"
                     )
-                    yield Note("not_attachable", text, True, each.action)
+                    yield Note("not_attachable", text, refuses=True, do=each.action)
 
 
 def _waits(pod: Pod) -> bool:
