@@ -42,7 +42,9 @@ def held_notes(pod: Pod, cluster: ClusterObjects, view: ClusterView) -> Iterator
                     text = (
                         f"on its node {each.node} volume of {claim} cannot be attached: {each.text}"
                     )
-                    yield Note("not_attachable", text, refuses=True, do=each.action)
+                    replicas = f"Ask `filter pvc/{claim}`, which says what its replicas wait for."
+                    do = replicas if each.is_of_replicas else each.action
+                    yield Note("not_attachable", text, refuses=True, do=do)
 
 
 def _waits(pod: Pod) -> bool:

@@ -22,7 +22,7 @@ _OF_DATA = ("data_lost", "replicas_cannot_start", "volume_faulted")
 
 
 class PodStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """How one pod stands that uses the volume; *code* is in `words.PODS`, or of a rejection."""
+    """How one pod stands that uses the volume; *code* is in the catalogue, or of a rejection."""
 
     pod: str
     node: str
@@ -36,8 +36,13 @@ class PodStanding(msgspec.Struct, frozen=True, kw_only=True):
         return self.code in ("attached", "shared", "no_node")
 
     @property
+    def is_of_replicas(self) -> bool:
+        """Whether `filter` of the volume says of its replicas what is to be done."""
+        return self.code in (*_OF_DATA, "faulted", "replicas_first")
+
+    @property
     def action(self) -> str:
-        """What to do."""
+        """What to do, below what is said of the volume's replicas."""
         if self.code in _OF_DATA:
             return "See to its replicas, as above."
         remedy = PODS.get(self.code) or REJECTIONS[self.code]

@@ -115,6 +115,9 @@ def test_what_keeps_longhorn_from_salvaging_is_a_disk_with_too_much_scheduled(to
     assert "next replica" not in found
     assert "1 volume of which all replicas with data have failed" in told(there, "survey")
 
+    found = told([*there, pod("web", on="n1")], "filter", "pod/web")
+    assert "-> Ask `filter pvc/default/data`, which says what its replicas wait for." in found
+
 
 # longhorn/longhorn#8043, a variant: one of two replicas is on a node that was deleted.
 def test_the_node_with_the_only_replica_that_is_left_may_not_be_lost(told: Told) -> None:
