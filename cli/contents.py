@@ -57,7 +57,7 @@ class Contents:
         for name in dict.fromkeys([*there, *disk.listed, *unlisted]):
             replica = there.get(name)
             volume = self._view.volumes.get(replica.volume if replica else named_volume(name))
-            has_data = replica is not None and _has_data(replica)
+            has_data = replica is not None and replica.may_have_data
             written = volume.actual_bytes if volume is not None and has_data else 0
             owner = replica.volume if replica is not None else named_volume(name)
             yield Content(
@@ -81,13 +81,9 @@ def _odd(replica: Replica | None, *, is_orphan: bool) -> str:
         return "there is no such Volume"
     if replica.failed:
         return "failed"
-    if not _has_data(replica):
+    if not replica.may_have_data:
         return "without data"
     return "being deleted" if replica.deleting else ""
-
-
-def _has_data(replica: Replica) -> bool:
-    return replica.healthy_once or replica.had_data or replica.started
 
 
 def _images(space: DiskSpace) -> Iterator[Content]:

@@ -155,7 +155,7 @@ def _to_make_schedulable(node: NodeName, disk: DiskSpace, view: ClusterView) -> 
         for each in replicas
         if each.node == node
         and each.disk == disk.disk.id
-        and not (each.healthy_once or each.had_data or each.started)
+        and not each.may_have_data
         and data_in(view, name).holders
     ]
     if empty:

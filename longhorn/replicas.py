@@ -42,6 +42,11 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The node and disk that its object names, which may have turned it away."""
         return self.turned_away_from or (self.node, self.disk)
 
+    @property
+    def may_have_data(self) -> bool:
+        """Whether some data may be in it: it was healthy once, or runs and may be written to."""
+        return self.healthy_once or self.had_data or self.started
+
 
 class Shard(Replica, frozen=True, kw_only=True, gc=False):
     """A Longhorn Shard: it takes room as a replica does, but its disk does not list it by name."""

@@ -169,9 +169,7 @@ def _with_less_on_it(disk: Disk, node: NodeName, view: ClusterView) -> Iterator[
             is_used = judged[each.name] is Usability.USABLE
             if each.failed and data.usable and not is_used:
                 yield _deletion(each, disk, node, "has failed")
-            elif data.state is DataState.FAULTED and not (
-                each.healthy_once or each.had_data or each.started
-            ):
+            elif data.state is DataState.FAULTED and not each.may_have_data:
                 yield _deletion(each, disk, node, "never had data")
 
 
