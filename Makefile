@@ -50,8 +50,8 @@ test: install-dev ## Run the tests that need nothing but Python; its end says wh
 test-tools: install-dev ## Run those tests again that call helm, kubectl and the like; a missing one fails them
 	REQUIRE_TOOLS=1 $(BIN)/python -m pytest -m tools --numprocesses auto --dist worksteal --durations=10
 
-simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, STRANGERS=1, RUNNERS=1
-	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(STRANGERS),--strangers) $(if $(RUNNERS),--runners)
+simulate: install-dev ## Simulate the whole system: SEED=n replays one run, SEEDS=n goes through many, DISK_SCHEDULES=1, WORST_DAY=1, RUNNERS=1
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(DISK_SCHEDULES),--disk-schedules) $(if $(WORST_DAY),--worst-day) $(if $(RUNNERS),--runners)
 
 soak: control-plane ## Run everything for hours on a real control plane, with faults by chance: HOURS=, SEED=, DISK_SCHEDULES=1
 	$(BIN)/python -m tests.soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) $(if $(DISK_SCHEDULES),--disk-schedules)

@@ -42,6 +42,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ANY_ADDRESS
     port: Port = 9504
     connection_limit: Annotated[int, Meta(ge=10, le=100_000)] = 500
+    address_limit: Annotated[int, Meta(ge=10, le=100_000)] = 100
     body_timeout_seconds: Deadline = 10.0
     answer_timeout_seconds: Deadline = 10.0
     keep_alive_seconds: Positive = 120

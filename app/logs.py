@@ -48,7 +48,7 @@ def configure_logs(level: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
 
 
 def _as_json(_logger: Any, _method: str, event: structlog.types.EventDict) -> bytes:

@@ -13,6 +13,7 @@ CONNECTION_ENDS = (
     "displaced",
     "handshake_failed",
     "client_not_named",
+    "not_its_turn",
 )
 
 

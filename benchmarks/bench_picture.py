@@ -12,7 +12,6 @@ from statistics import quantiles
 from typing import Any
 
 from app.instance.picture import Caption, Sources, draw
-from app.serving.turns import Turns
 from benchmarks.asking import records_of
 from benchmarks.clusters import GIB, cluster, node_name
 from cli.kube.view import build_view
@@ -50,20 +49,18 @@ def main() -> None:
 
 
 async def _draw(sources: Sources) -> tuple[float, int, list[float]]:
-    """Return the seconds of work for one page, its bytes, and how long turns were waited for."""
-    turns = Turns(lambda _client: True, time.monotonic)
+    """Return the seconds of work for one page, its bytes, and how long others had to wait."""
     waits, size_bytes = list[float](), 0
 
     async def ask() -> None:
         while True:
             began = time.thread_time()
-            await turns.take("client")
-            waits.append(time.thread_time() - began)
             await asyncio.sleep(0)
+            waits.append(time.thread_time() - began)
 
     asking = asyncio.create_task(ask())
     began = time.thread_time()
-    async for piece in draw(sources, Caption(origin="bench"), turns, now=0.0):
+    async for piece in draw(sources, Caption(origin="bench"), now=0.0):
         size_bytes += len(piece)
     seconds = time.thread_time() - began
     asking.cancel()

@@ -23,7 +23,11 @@ class ExtenderError(Exception):
 
 
 class TooMuchHeldError(ExtenderError):
-    """What open holds take of memory leaves no more for this client."""
+    """There is no memory for one more open hold."""
+
+
+class OtherPodError(ExtenderError):
+    """The uid is that of another pod, which has a hold. The text is the same each time."""
 
 
 class UnresolvableClaimError(ExtenderError):

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import structs
 
 from extender.demand.requests import PodRequest, resolve
-from extender.errors import TooMuchHeldError, UnresolvableClaimError
+from extender.errors import OtherPodError, TooMuchHeldError, UnresolvableClaimError
 from extender.holds.deadlines import Timeouts
 from extender.holds.evidence import is_shown, may_be_refused
-from extender.holds.hold import NO_CHANGE, Asked, End, Mode, Outcome, widened
+from extender.holds.hold import Asked, End, Mode, Outcome
 from extender.holds.ledger import Ledger
 from extender.holds.new_hold import fits_memory_budget, hold_for, node_set
 from extender.kubernetes import PodRef
@@ -225,7 +225,6 @@ class Extender:
         *,
         timeouts: Timeouts,
         now: float,
-        keeps_earlier: bool = False,
     ) -> Outcome:
         """Hold for the pod what *answer* says; its view has not changed since.
 
@@ -233,17 +232,21 @@ class Extender:
         is held where no new replica is needed and no disk may refuse one that there is, nor for a
         pod without uid, about which somebody else than kube-scheduler asks.
 
-        Args:
-            keeps_earlier: Whether what is held for the pod stands: somebody else asks now, who may
-                not be kube-scheduler. Room is held on the newly accepted nodes as well.
-
         Returns:
             What became of the hold of the earlier answer.
 
         Raises:
+            OtherPodError: What is held for this uid is for a pod of another name or other claims.
+                Nothing has changed.
             TooMuchHeldError: There is no memory for it. Nothing has changed.
         """
         request, accepted, view = answer.request, answer.accepted, answer.view
+        before = self.ledger.get(request.pod.uid)
+        if before is not None and before.pod != request.pod:
+            pod = request.pod
+            raise OtherPodError(
+                f"pod {pod.namespace}/{pod.name} is not the one that has its uid and claims"
+            )
         pod, volumes = request.pod, (*request.volumes, *request.remote)
         needs_room = (
             answer.basis is Basis.PLACEMENT
@@ -252,7 +255,7 @@ class Extender:
         )
         is_held = needs_room and accepted and pod.uid and timeouts.choosing_seconds
         if not is_held:
-            return NO_CHANGE if keeps_earlier else self.ledger.drop(pod.uid, End.REPLACED, now)
+            return self.ledger.drop(pod.uid, End.REPLACED, now)
         only_candidate = len(accepted) + len(answer.rejected) == 1
         if not (request.volumes or only_candidate):  # then no name was looked at
             accepted = [*filter(view.spaces.__contains__, accepted)]
@@ -264,12 +267,9 @@ class Extender:
             only_candidate=only_candidate,
             now=now,
         )
-        before = self.ledger.get(pod.uid) if keeps_earlier else None
-        if before is not None:
-            hold = widened(before, hold)
         if not fits_memory_budget(hold, self.ledger):
             raise TooMuchHeldError
-        return self.ledger.put(hold) if before is None else self.ledger.change(hold)
+        return self.ledger.put(hold)
 
 
 def _logs(view: ClusterView, ledger: Ledger) -> Sequence[ChangeLog[Any]]:

@@ -43,6 +43,9 @@ class Leadership:
 
     def __init__(self) -> None:
         self.acts_until = _NEVER
+        self.term = 0
+        """How many times leading has begun or ended, so that what was learned in one term is not
+        taken for another's."""
 
     def is_held(self, now: float) -> bool:
         """Say whether this instance may act at *now*, which must be read for this very decision."""
@@ -225,6 +228,7 @@ class Election:
         if leading == self._reported_leading:
             return
         self._reported_leading = leading
+        self._leadership.term += 1
         log.info(
             "lease.acquired" if leading else "lease.lost",
             identity=self._settings.identity,

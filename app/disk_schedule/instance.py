@@ -18,8 +18,7 @@ from app.disk_schedule.settings import ControllerSettings
 from app.disk_schedule.stored import SCHEDULED
 from app.kube.feed import Source
 from app.kube.following import Following
-from app.process.connections import Connections
-from app.process.health import create_health_app
+from app.process.health import MetricsText, create_health_app
 from app.process.life import Serve
 from app.process.member import Member
 from app.process.surroundings import Surroundings
@@ -39,7 +38,6 @@ class ControllerInstance:
     Attributes:
         known: What is known of disks and of those who need room on them.
         member: Whether it leads.
-        connections: Of its clients.
         app: What is served over HTTP.
     """
 
@@ -73,8 +71,8 @@ class ControllerInstance:
         metrics.last_pass_age_seconds.set_function(lambda: around.clock() - self._passed_at)
         metrics.rivals.set_function(lambda: len(self.known.rivals()))
         metrics.show_disks(partial(disk_figures, self.known))
-        self.connections = Connections(settings, metrics)
-        self.app = create_health_app(self.unready, metrics, version=version)
+        text = MetricsText(metrics.registry, around.clock)
+        self.app = create_health_app(self.unready, text.latest, version=version)
         self.member.listeners.append(self._role_changed)
         self._following.listeners.append(self._controller.note_changes)
         if self._keeping is not None:

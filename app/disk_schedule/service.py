@@ -33,17 +33,18 @@ def run_controller(
 
     async def main(stop: asyncio.Event) -> None:
         release = version(NAME)
+        metrics = ControllerMetrics(new_registry(), version=release)
         instance = ControllerInstance(
             Surroundings(
                 await connect(kubeconfig, context), clock, lambda: datetime.now(UTC), SystemRandom()
             ),
             settings,
-            metrics=ControllerMetrics(new_registry(), version=release),
+            metrics=metrics,
             version=release,
         )
 
         async def serve(stop: asyncio.Event) -> None:
-            await serve_plainly(instance.app, listener, instance.connections, settings, stop)
+            await serve_plainly(instance.app, listener, settings, metrics, stop)
 
         await instance.run(stop, serve)
 

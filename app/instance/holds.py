@@ -13,18 +13,17 @@ import structlog
 
 from app.instance.cluster import LiveCluster
 from app.instance.scores import LastScores
-from app.instance.vouching import Vouching
 from app.kube.following import restart_counter
 from app.kube.mirror import Change
 from app.kube.pods import FollowedPods
 from app.kube.resources import PODS
 from app.kube.translate import ConfigMap
 from app.process.surroundings import Surroundings
-from app.serving.decisions import Asking, UnavailableError
+from app.serving.decisions import UnavailableError
 from app.serving.metrics import Metrics
 from app.serving.wire import ExtenderRequest
-from extender import Answer, Extender, Hold, Mode, PodRef
-from extender.errors import TooMuchHeldError
+from extender import Answer, Extender, Hold, Mode
+from extender.errors import OtherPodError, TooMuchHeldError
 from extender.holds import (
     ATTACHING_SECONDS,
     Asked,
@@ -52,7 +51,7 @@ _CLAIM_SECONDS = 0.2
 after the pod, and the claims are watched already. A connection for each pod of a burst would take
 longer, and would delay the answers meanwhile."""
 
-_TOO_MUCH = "too much is held for pods of this client; try again"
+_TOO_MUCH = "too much is held for pods that have no node yet; try again"
 
 
 class Holds:
@@ -70,9 +69,6 @@ class Holds:
         ledger: The holds.
         listeners: Called with the nodes on which less is held, whenever other pods may get another
             answer than before.
-        is_known: Says whether a client is likely to be kube-scheduler (`Vouching.is_known`).
-        vouch: Says of a request whether there may be such a pod (`Vouching.vouch`).
-        note_waiting: To be called if its pod waits now (`Vouching.note_waiting`).
     """
 
     def __init__(
@@ -100,12 +96,6 @@ class Holds:
             clock=clock,
             random=random,
         )
-        self._vouching = Vouching(
-            extender.ledger, waiting, connection, metrics, on_found=self._pod_found, random=random
-        )
-        self.is_known = self._vouching.is_known
-        self.vouch = self._vouching.vouch
-        self.note_waiting = self._vouching.note_waiting
         for state in State:
             self._show(state)
         metrics.remembered_bytes.labels("open_holds").set_function(
@@ -125,40 +115,30 @@ class Holds:
 
     def loops(self) -> list[Coroutine[None, None, NoReturn]]:
         """Return what must run for as long as the instance does."""
-        return [self._pods.run(), self._vouching.run(), self._settle()]
+        return [self._pods.run(), self._settle()]
 
-    def answer(self, asking: Asking, result: Answer, now: float) -> None:
+    def answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given.
 
         Raises:
-            UnavailableError: There is no memory for it, or it is not known which of two pods there
-                is (`Vouching.is_anothers`).
+            OtherPodError: What is held for this uid is for another pod.
+            UnavailableError: There is no memory for it.
         """
-        view, pod, found = self._cluster.view, asking.request.pod, asking.found
-        is_anothers = self._vouching.is_anothers(asking)
+        pod, claims = request.pod, self._cluster.view.claims
+        asked = Asked(status=request.status, group=request.group)
         try:
-            outcome = self._extender.hold(
-                result,
-                Asked(
-                    status=found or asking.request.status,
-                    client=asking.client,
-                    group=asking.request.group,
-                ),
-                timeouts=self.timeouts,
-                now=now,
-                keeps_earlier=is_anothers,
-            )
+            outcome = self._extender.hold(result, asked, timeouts=self.timeouts, now=now)
         except TooMuchHeldError:
             self._metrics.not_remembered_total.labels("open_holds").inc()
             raise UnavailableError(_TOO_MUCH) from None
+        except OtherPodError:
+            self._metrics.refuted_requests_total.inc()
+            raise
         self._act(outcome, now)
         hold = self.ledger.get(pod.uid)
-        if hold is not None and not is_anothers:
+        if hold is not None:
             self._follow(hold)
-            if found:
-                self._act(self.ledger.see_pod(pod.uid, found, view.claims, now), now)
-            self._vouching.note_hold(asking)
-        self._act(self.ledger.see_claims(pod.claims, view.claims, now), now)
+        self._act(self.ledger.see_claims(pod.claims, claims, now), now)
 
     def taken_by_members(self, request: ExtenderRequest) -> set[NodeName]:
         """Return the nodes that others of the pod's group were given and are not bound to yet.
@@ -240,17 +220,6 @@ class Holds:
         now, claims = self._clock(), self._cluster.view.claims
         self._act(self.ledger.see_pod(uid, status, claims, now), now)
 
-    def _pod_found(self, pod: PodRef, status: PodStatus | None) -> None:
-        self._waiting.see(pod, status)
-        hold = self.ledger.get(pod.uid)
-        if hold is None or hold.pod != pod:
-            return
-        now, claims = self._clock(), self._cluster.view.claims
-        self._act(self.ledger.see_pod(pod.uid, status, claims, now, is_latest=True), now)
-        hold = self.ledger.get(pod.uid)
-        if hold is not None:  # what was asked may have told of a version that was never given
-            self._follow(hold)
-
     def _act(self, outcome: Outcome, now: float) -> None:
         """Do what follows from a change of the ledger."""
         for advanced in outcome.advanced:
@@ -266,7 +235,6 @@ class Holds:
             follower = self.ledger.get(hold.pod.uid)
             if follower is None or follower.pod != hold.pod:
                 self._pods.forget(hold.pod)
-                self._vouching.forget(hold.pod)
             self._metrics.count_end(ended)
             if ended.why is End.CONFIRMED:
                 taken = count_lost_rooms(hold, self._cluster.view.replicas)

@@ -14,12 +14,12 @@ from app.instance.cluster import LiveCluster
 from app.instance.debug import DebugState, RoleState, debug_state
 from app.instance.leading import Leading
 from app.instance.live_settings import NOBODY_LEADS
-from app.instance.picture import PICTURE, Sources, draw, of_instance
+from app.instance.picture import Sources, draw, of_instance
 from app.instance.standing import Standing
 from app.kube.mirror import Change
-from app.process.connections import Connections
+from app.process.health import MetricsText, Pulse
 from app.process.life import Serve
-from app.process.member import Member
+from app.process.member import Electing, Member
 from app.process.surroundings import Surroundings
 from app.serving.decisions import Decisions
 from app.serving.http import Apps, create_apps
@@ -46,13 +46,15 @@ class Instance:
         port: The port that requests arrive at.
         metrics: Its metrics.
         version: Of the service.
+        beside: The thread that keeps the lease; None: the loop that does all else.
 
     Attributes:
         cluster: What is known of the cluster.
         standing: What it may do now.
         holds: What it holds for pods.
         decisions: What answers kube-scheduler.
-        connections: Of its clients.
+        pulse: How it is, for those that ask on another thread.
+        text: The text of its metrics.
         apps: What is served over HTTP.
     """
 
@@ -64,11 +66,12 @@ class Instance:
         port: int,
         metrics: Metrics,
         version: str,
+        beside: Electing | None = None,
     ) -> None:
         self._around, self._settings, self._metrics = around, settings, metrics
         self.cluster = LiveCluster(around, settings, metrics)
         calls = self._calls = Calls(around.wall_clock)
-        member = Member(around, self.cluster, settings, NAME, metrics, calls.annotations)
+        member = Member(around, self.cluster, settings, NAME, metrics, calls.annotations, beside)
         extender = Extender(settings.step_limits, settings.reservation_mode, settings.balance)
         self._member, self._extender = member, extender
         self.standing = Standing(self.cluster, extender.ledger, member)
@@ -80,7 +83,8 @@ class Instance:
         self._leading = Leading(around, extender, self.cluster, self.standing, settings, metrics)
         self.holds = self._leading.holds
         self.decisions = self._new_decisions()
-        self.connections = Connections(settings, metrics)
+        self.pulse = Pulse(self.unready, self._idle, around.clock)
+        self.text = MetricsText(metrics.registry, around.clock)
         self.apps = self._new_apps(version)
         member.needs += [self._is_enabled, self._is_addressed]
         member.listeners.append(self._role_changed)
@@ -115,8 +119,6 @@ class Instance:
             self._extender,
             current_view=lambda: self.cluster.view,
             unavailable=self.standing.unavailable,
-            is_known=lambda client: client == PICTURE or self.holds.is_known(client),
-            vouch=self.holds.vouch,
             on_answer=self._leading.note_answer,
             on_scores=self._leading.scores.remember,
             wait_seconds=self._wait_seconds,
@@ -135,6 +137,7 @@ class Instance:
             state=self._debug_state if settings.debug else None,
             picture=self._picture if settings.debug else None,
             metrics=self._metrics,
+            text=self.text.latest,
             settings=settings,
             version=version,
             idle=self._idle,
@@ -182,7 +185,7 @@ class Instance:
             waiting=self._leading.waking.pods,
         )
         caption = of_instance(self._role(), self._around.wall_clock())
-        return draw(sources, caption, self.decisions.turns, now=self._around.clock())
+        return draw(sources, caption, now=self._around.clock())
 
     def _debug_state(self) -> DebugState:
         return debug_state(

@@ -13,8 +13,8 @@ from app.instance.unasked import Unasked
 from app.instance.waking import Waking
 from app.kube.mirror import Change
 from app.process.surroundings import Surroundings
-from app.serving.decisions import Asking
 from app.serving.metrics import Metrics
+from app.serving.wire import ExtenderRequest
 from app.settings import Settings
 from extender import Answer, Extender, Mode
 from longhorn import NodeName
@@ -109,22 +109,14 @@ class Leading:
             for data, size_bytes in attached_bytes(changes, self._cluster.view).items():
                 self._metrics.attached_bytes_total.labels(data).inc(size_bytes)
 
-    def note_answer(self, asking: Asking, result: Answer, now: float) -> None:
+    def note_answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         """Hold what an answer needs that is about to be given, and remember who got no node."""
-        request = asking.request
         self.scores.forget(request.pod.uid)  # if one node is left, there will be no others
-        self.holds.answer(asking, result, now)
+        self.holds.answer(request, result, now)
         if result.accepted or not result.rejected:
-            self.waking.forget(request.pod.uid, asking.client)
+            self.waking.forget(request.pod.uid)
         else:
-            self.waking.remember(
-                result,
-                now,
-                client=asking.client,
-                is_found=asking.found is not None or self.holds.ledger.is_seen(request.pod),
-                taken=self.holds.taken_by_members(request),
-            )
-            self.holds.note_waiting(asking)
+            self.waking.remember(result, now, taken=self.holds.taken_by_members(request))
 
     def _taken_over(self) -> None:
         for call in self.on_taken_over:

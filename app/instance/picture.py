@@ -1,9 +1,10 @@
 """What is served now, as the page that plans are drawn on: nodes, holds and waiting pods.
 
-It is made in small pieces, each in a turn of its own between requests, so that no answer waits for
-more than one of them. So pieces may be some moments apart; each node is as it was at one of them.
+It is made in small pieces, and gives way after each, so that no answer waits for more than
+one of them. So pieces may be some moments apart; each node is as it was at one of them.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -14,7 +15,6 @@ import msgspec
 from app.instance.debug import RoleState
 from app.page.now import claims_by_volume, node_now
 from app.page.page import closing, more_nodes, opening
-from app.serving.turns import Turns
 from extender import ClusterView, Hold, Ledger
 from extender.holds import State
 from extender.waiting import NodeSets, WaitingPod, WaitingPods
@@ -23,8 +23,6 @@ from planner.picture import Event, Kind, Picture, PlannedVolume, PlanWarning, Re
 
 Found = TypeVar("Found")
 
-PICTURE = "picture"
-"""Whoever looks at pictures takes turns with clients as if they all were one that is known."""
 _MOST_PODS = 50
 """Of the pods with holds, and of those that wait, so many are listed. All holds count on nodes."""
 _CLAIMS_AT_ONCE = 500
@@ -59,25 +57,22 @@ def of_instance(role: RoleState, utc: datetime) -> Caption:
     )
 
 
-async def draw(
-    sources: Sources, caption: Caption, turns: Turns, *, now: float
-) -> AsyncIterator[str]:
+async def draw(sources: Sources, caption: Caption, *, now: float) -> AsyncIterator[str]:
     """Yield the page in pieces.
 
     Args:
         sources: What is known.
         caption: What is written above.
-        turns: One is taken for each piece.
         now: The time by the clock of holds, in seconds.
     """
     claims: dict[VolumeName, str] = {}
-    await turns.take(PICTURE)
+    await asyncio.sleep(0)
     for some in _batches([*sources.current_view().claims.values()], _CLAIMS_AT_ONCE):
         claims |= claims_by_volume(some, sources.current_view())
-        await turns.take(PICTURE)
+        await asyncio.sleep(0)
     events = [_held(hold, claims) for hold in islice(sources.ledger, _MOST_PODS)]
     for pod in islice(sources.waiting, _MOST_PODS):
-        await turns.take(PICTURE)
+        await asyncio.sleep(0)
         woken = ", and was woken since" if pod.woken else ""
         events.append(
             Event(
@@ -87,13 +82,13 @@ async def draw(
                 reasons=_reasons(pod, sources.waiting.nodes),
             )
         )
-    await turns.take(PICTURE)
+    await asyncio.sleep(0)
     yield opening(_picture(sources, caption, events))
     names = sorted(sources.current_view().spaces)
     for batch in _batches(names, _NODES_AT_ONCE):
         nodes = []
         for name in batch:
-            await turns.take(PICTURE)
+            await asyncio.sleep(0)
             view = sources.current_view()
             if name in view.spaces:  # it may be gone since
                 nodes.append(node_now(view.spaces[name], view, sources.ledger, claims))

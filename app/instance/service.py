@@ -13,8 +13,10 @@ import msgspec
 from app.config import NAME
 from app.instance.instance import Instance
 from app.instance.picture import Caption, Sources, draw
-from app.process.connections import Connections
+from app.process.beside import Beside
+from app.process.health import MetricsText, Pulse
 from app.process.life import clock, new_registry, run_until_told
+from app.process.member import Electing
 from app.process.surroundings import Surroundings
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
@@ -42,7 +44,8 @@ def serve_view(
     """
     release = version(NAME)
     metrics = _metrics(release)
-    connections = Connections(settings, metrics)
+    pulse = Pulse(lambda: None, lambda: None, clock)
+    text = MetricsText(metrics.registry, clock)
     extender = Extender(settings.step_limits, balance=settings.balance)
     decisions = unchanging(extender, view, metrics)
     sources = Sources(current_view=lambda: view, ledger=extender.ledger, waiting=WaitingPods())
@@ -61,19 +64,18 @@ def serve_view(
         unready=lambda: None,
         state=None,
         picture=(
-            (lambda: draw(sources, Caption(origin=origin), decisions.turns, now=0.0))
-            if settings.debug
-            else None
+            (lambda: draw(sources, Caption(origin=origin), now=0.0)) if settings.debug else None
         ),
         metrics=metrics,
+        text=text.latest,
         settings=settings,
         version=release,
     )
 
-    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
-        servers = Servers(listeners, apps, connections, settings, metrics)
+    async def serve(listeners: Listeners, beside: Beside, stop: asyncio.Event) -> None:
+        servers = Servers(listeners, apps, pulse, text, settings, metrics, version=release)
         on_listening(listeners.port)
-        await servers.run(stop)
+        await servers.run(stop, beside)
 
     _run(serve, settings)
 
@@ -83,38 +85,47 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
 
     Raises:
         InputError: An address cannot be listened on, the certificate cannot be used, or there is
-            no cluster to connect to.
+            no cluster to connect to; or everybody would be let in.
     """
+    settings.check_door()
     from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
 
     settings = msgspec.structs.replace(
         settings, pod_name=settings.pod_name or socket.gethostname().lower()
     )
 
-    async def serve(listeners: Listeners, stop: asyncio.Event) -> None:
+    async def serve(listeners: Listeners, beside: Beside, stop: asyncio.Event) -> None:
         release = version(NAME)
         metrics = _metrics(release)
         connection = await connect(kubeconfig, context)
+        of_lease = await beside.run(connect(kubeconfig, context))
         instance = Instance(
             Surroundings(connection, clock, lambda: datetime.now(UTC), SystemRandom()),
             settings,
             port=listeners.port,
             metrics=metrics,
             version=release,
+            beside=Electing(beside, of_lease),
         )
 
         def serve_requests(stop: asyncio.Event) -> Coroutine[None, None, None]:
-            apps, connections = instance.apps, instance.connections
-            return Servers(listeners, apps, connections, settings, metrics).run(stop)
+            apps, pulse, text = instance.apps, instance.pulse, instance.text
+            servers = Servers(listeners, apps, pulse, text, settings, metrics, version=release)
+            return servers.run(stop, beside)
 
-        await instance.run(stop, serve_requests)
+        try:
+            await instance.run(stop, serve_requests)
+        finally:
+            await beside.run(of_lease.close())
 
     _run(serve, settings)
 
 
-def _run(serve: Callable[[Listeners, asyncio.Event], Awaitable[None]], settings: Settings) -> None:
-    with Listeners(settings) as listeners:
-        run_until_told(lambda stop: serve(listeners, stop))
+def _run(
+    serve: Callable[[Listeners, Beside, asyncio.Event], Awaitable[None]], settings: Settings
+) -> None:
+    with Listeners(settings) as listeners, Beside() as beside:
+        run_until_told(lambda stop: serve(listeners, beside, stop))
 
 
 def _metrics(release: str) -> Metrics:

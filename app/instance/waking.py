@@ -107,8 +107,6 @@ class Waking:
         answer: Answer,
         now: float,
         *,
-        client: str = "",
-        is_found: bool = False,
         taken: Collection[NodeName] = (),
     ) -> None:
         """Remember a pod that got no node.
@@ -118,8 +116,6 @@ class Waking:
         Args:
             answer: What was told.
             now: The time.
-            client: Who asked.
-            is_found: Whether the API server has shown the pod, and it is this one.
             taken: Candidates for which it is not to be woken.
         """
         request, view, sets = answer.request, self._current_view(), self.pods.nodes
@@ -132,8 +128,6 @@ class Waking:
                 wants=wants_of(request, view),
                 rejected=sets.by_reason(why, view.spaces),
                 found={ClusterChange.NODE: sets.later},
-                client=client,
-                is_found=is_found,
                 since=now,
                 asked_at=now,
             )
@@ -152,7 +146,6 @@ class Waking:
                         wants=wants,
                         rejected={},
                         found=anywhere,
-                        is_found=True,
                         since=now,
                         asked_at=now,
                     )
@@ -162,9 +155,9 @@ class Waking:
         is_kept = self.pods.add(waiting)
         self._metrics.not_remembered_total.labels("waiting_pods").inc(not is_kept)
 
-    def forget(self, uid: str, client: str) -> None:
-        """Forget a pod that *client* was told nodes for."""
-        self.pods.forget(uid, client)
+    def forget(self, uid: str) -> None:
+        """Forget a pod that got nodes."""
+        self.pods.forget(uid)
 
     def forget_all(self) -> None:
         """Forget all pods: the next leader finds them itself."""

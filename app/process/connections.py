@@ -1,4 +1,4 @@
-"""The connections of clients: limited in number, and in how long each may keep us waiting.
+"""The connections of clients: limited in number, and in what each may send and keep us waiting.
 
 uvicorn limits neither. A client may send headers byte by byte for ever, and an answer that it does
 not read is kept for ever. The limits on bodies are in `app/serving/body.py`.
@@ -7,13 +7,14 @@ not read is kept for ever. The limits on bodies are in `app/serving/body.py`.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
-import h11
 import msgspec
 import structlog
+from httptools import HttpParserError
 from starlette.responses import Response
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.config import ProcessSettings
 from app.metrics import ProcessMetrics
@@ -22,16 +23,19 @@ log = structlog.get_logger()
 
 MOST_UNSENT_BYTES = 32 * 2**20
 """Of answers that clients do not read. One with the names of 5,000 nodes is at most 0.7 MB."""
+MOST_HEADERS, MOST_HEAD_BYTES = 100, 64 * 2**10
+"""Of a request, with its first line. kube-scheduler sends seven headers."""
 _SHOWN_NAMES_LENGTH = 200
 """Of the names in a certificate, in characters. Whoever asks for one may have chosen them."""
 
 
 class Connections:
-    """All open connections, on any port.
+    """All open connections of one thread, on any port.
 
     A connection is *answering* once a whole request has arrived on it, and *waiting* before. Above
-    the limit, the connection that has waited longest is closed. So a client that opens many
-    connections loses its own ones, and the next request of kube-scheduler still gets in.
+    the limit, the connection that has waited longest is closed; above that on one address, the one
+    of this address. So a client that opens many connections loses its own ones, and the next
+    request of kube-scheduler still gets in.
 
     A connection is *blocked* while its client reads its answer more slowly than it is sent. If that
     keeps too much, the client that keeps most loses what it has not read.
@@ -41,17 +45,23 @@ class Connections:
         self.settings = settings
         self._metrics = metrics
         self._open: set[Connection] = set()
+        self._hosts = Counter[str]()
         self._waiting: dict[Connection, None] = {}
         """In the order in which they began to wait."""
         self._blocked: set[Connection] = set()
-        metrics.connections.set_function(lambda: len(self._open))
+
+    def __len__(self) -> int:
+        return len(self._open)
 
     def add(self, connection: "Connection") -> None:
         """Add a new connection, which waits; close another one if there are too many."""
         self._open.add(connection)
+        self._hosts[connection.host] += 1
         self._waiting[connection] = None
         if len(self._open) > self.settings.connection_limit:
             next(iter(self._waiting)).end("displaced")
+        elif self._hosts[connection.host] > self.settings.address_limit:
+            next(each for each in self._waiting if each.host == connection.host).end("displaced")
 
     def set_waiting(self, connection: "Connection") -> None:
         """Note that a connection has got its answer and waits for the next request."""
@@ -79,7 +89,9 @@ class Connections:
 
     def remove(self, connection: "Connection") -> None:
         """Forget a connection."""
-        self._open.discard(connection)
+        if connection in self._open:
+            self._open.discard(connection)
+            self._hosts -= Counter([connection.host])
         self._waiting.pop(connection, None)
         self._blocked.discard(connection)
 
@@ -88,10 +100,13 @@ class Connections:
         self._metrics.connections_ended_total.labels(cause).inc()
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """HTTP with one client, who must send headers and read answers within a time.
 
-    It uses h11, which limits the size of headers. httptools would read them at any length.
+    What is parsed in one go is what one read of the socket gives, 256 KiB at most. httptools limits
+    neither the number nor the size of headers, so this does. One request comes after the other:
+    what comes before its turn ends the connection. A body has a Content-Length: of one in chunks,
+    each byte could be a chunk.
 
     Args:
         connections: All of them.
@@ -106,6 +121,9 @@ class Connection(H11Protocol):
         super().__init__(**of_uvicorn)
         self._connections = connections
         self._allowed = allowed
+        self._head_bytes: int | None = None
+        """What has come since the last request, while all headers of the next are not there."""
+        self._is_body_missing = False
         self._rest_clock: asyncio.TimerHandle | None = None
         self._answer_clock: asyncio.TimerHandle | None = None
 
@@ -120,7 +138,7 @@ class Connection(H11Protocol):
         The client of kube-scheduler opens connections before it needs them.
         """
         super().connection_made(transport)
-        if self._allowed:
+        if self._allowed and self.scheme == "https":
             self._check_names(transport)
         self._keep_alive()
         self._connections.add(self)
@@ -135,11 +153,45 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what has arrived, and start or stop the clock for what is missing."""
+        if self.transport.is_closing():
+            return
+        if self._head_bytes is not None:
+            self._head_bytes += len(data)
         super().data_received(data)
+        if self._head_bytes is not None and self._head_bytes > MOST_HEAD_BYTES:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         self._set_rest_clock()
 
+    def on_message_begin(self) -> None:
+        """Begin a request, if the one before is answered."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.end("not_its_turn")
+            raise HttpParserError
+        super().on_message_begin()
+        self._head_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, if there are not too many."""
+        if len(self.headers) >= MOST_HEADERS:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            raise HttpParserError
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, if the body has a length."""
+        self._head_bytes, self._is_body_missing = None, True
+        if any(name == b"transfer-encoding" for name, _ in self.headers):
+            self._refuse(HTTPStatus.LENGTH_REQUIRED)
+            raise HttpParserError
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note that all of a request has arrived."""
+        self._is_body_missing = False
+        super().on_message_complete()
+
     def on_response_complete(self) -> None:
-        """Wait for the next request, which may be there already."""
+        """Wait for the next request."""
         super().on_response_complete()
         self._connections.set_waiting(self)
         self._set_rest_clock()
@@ -167,6 +219,20 @@ class Connection(H11Protocol):
         self._connections.remove(self)
         self.transport.abort()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, unless the connection is ended already."""
+        del msg
+        self._refuse(HTTPStatus.BAD_REQUEST)
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Answer a request that no application sees, and close."""
+        if self.transport.is_closing():
+            return
+        log.warning("http.refused", client=self.host, error=status.phrase.lower())
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(refusal(status, status.phrase.lower()))
+        self.transport.close()
+
     def _check_names(self, transport: asyncio.Transport) -> None:
         """Have each request refused unless the client's certificate has an allowed name."""
         names = names_of(transport.get_extra_info("peercert") or {})
@@ -174,7 +240,7 @@ class Connection(H11Protocol):
             return
         shown = ", ".join(sorted(names))[:_SHOWN_NAMES_LENGTH] or "nobody"
         text = f"the client's certificate is for {shown}; EXTENDER_CLIENT_NAMES has none of it"
-        log.warning("tls.not_named", error=text, client=self.client and self.client[0])
+        log.warning("tls.not_named", error=text, client=self.host)
         self._connections.count_end("client_not_named")
         self.app = Response(
             msgspec.json.encode({"error": text}),
@@ -184,13 +250,17 @@ class Connection(H11Protocol):
         )
 
     def _set_rest_clock(self) -> None:
-        """Start or stop the clock for the rest of what the client has begun to send."""
+        """Start or stop the clock for the rest of what the client has begun to send.
+
+        The rest of a body that is answered already is read and dropped, since many clients read the
+        answer only after they have sent all of the request.
+        """
         if self.transport.is_closing():
             return
         is_answered = self.cycle is None or self.cycle.response_complete
-        if not is_answered and not self.cycle.more_body:
+        if not is_answered and not self._is_body_missing:
             self._connections.set_answering(self)
-        if self._is_rest_missing(is_answered=is_answered):
+        if self._head_bytes is not None or (is_answered and self._is_body_missing):
             if self._rest_clock is None:
                 seconds = self._connections.settings.body_timeout_seconds
                 self._rest_clock = self.loop.call_later(seconds, self.end, "headers_late")
@@ -198,16 +268,6 @@ class Connection(H11Protocol):
         self._stop_rest_clock()
         if is_answered and self.timeout_keep_alive_task is None:
             self._keep_alive()
-
-    def _is_rest_missing(self, *, is_answered: bool) -> bool:
-        """Whether the rest of the headers is missing, or of a body that is answered already.
-
-        The rest of such a body is read and dropped, since many clients read the answer only after
-        they have sent all of the request.
-        """
-        if self.conn.their_state is h11.SEND_BODY:
-            return is_answered
-        return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
 
     def _keep_alive(self) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
@@ -223,6 +283,16 @@ class Connection(H11Protocol):
         if self._answer_clock is not None:
             self._answer_clock.cancel()
             self._answer_clock = None
+
+
+def refusal(status: HTTPStatus, text: str) -> bytes:
+    """Return a whole answer that says why there is no other, after which the connection closes."""
+    body = msgspec.json.encode({"error": text})
+    head = (
+        f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 def names_of(certificate: Mapping[str, Any]) -> set[str]:

@@ -2,16 +2,28 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from app.config import ProcessSettings
+from app.kube.connection import Connection
 from app.kube.following import Gap
 from app.kube.store import NamespaceStore
 from app.metrics import ProcessMetrics
+from app.process.beside import Beside
 from app.process.life import Serve, live
 from app.process.surroundings import Surroundings
 from leader import Election, Leadership, LeaseSettings
+
+_NONE = -1
+
+
+class Electing(NamedTuple):
+    """Where the lease is kept, if not on the loop that does all else."""
+
+    thread: Beside
+    connection: Connection
+    """To the API server; it belongs to the thread."""
 
 
 class Knowledge(Protocol):
@@ -35,6 +47,7 @@ class Member:
         name: Of the Lease.
         metrics: Shows whether it leads.
         annotate: What is noted on the Lease (`Election`).
+        beside: The thread that keeps the lease; None: the loop that does all else.
 
     Attributes:
         identity: Under which it takes the Lease.
@@ -53,8 +66,13 @@ class Member:
         name: str,
         metrics: ProcessMetrics,
         annotate: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda _: {},
+        beside: Electing | None = None,
     ) -> None:
         self._connection, self._clock = around.connection, around.clock
+        self._beside = beside
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told_term = _NONE
+        """The term of leading that this loop has been told of."""
         self._knowledge, self._metrics = knowledge, metrics
         uuid = UUID(int=around.random.getrandbits(128), version=4)
         self.identity = f"{settings.pod_name}_{uuid}"
@@ -64,14 +82,14 @@ class Member:
         self.needs: list[Callable[[], bool]] = []
         self.listeners: list[Callable[[bool], None]] = []
         self._election = Election(
-            self.store,
+            self.store if beside is None else NamespaceStore(beside.connection, settings.namespace),
             _lease_settings(settings, name, self.identity),
             leadership=self.leadership,
             clock=around.clock,
             wall_clock=around.wall_clock,
             random=around.random,
             may_lead=self._may_lead,
-            on_change=self._role_changed,
+            on_change=self._elected,
             annotate=annotate,
         )
         metrics.heartbeat.labels(settings.node_name).set_function(self.is_leading)
@@ -82,8 +100,9 @@ class Member:
         return self._election.holder
 
     def is_leading(self) -> bool:
-        """Whether it may act as the leader."""
-        return self.leadership.is_held(self._clock())
+        """Whether it may act as the leader: it is, and has been told so."""
+        leadership = self.leadership
+        return self._told_term == leadership.term and leadership.is_held(self._clock())
 
     def is_informed(self) -> bool:
         """Whether the cluster is known well enough to decide."""
@@ -128,16 +147,24 @@ class Member:
             if stop_working is not None:
                 await stop_working()
 
+        self._loop = asyncio.get_running_loop()
         try:
             await live(
                 stop,
                 serve,
-                lambda: [*loops(), self._election.run()],
+                lambda: [*loops(), self._elect(self._election.run())],
                 stop_working=stop_all,
-                hand_over=(self._election.release, *hand_over),
+                hand_over=(self._release, *hand_over),
             )
         finally:
             await self._connection.close()
+
+    async def _release(self) -> None:
+        await self._elect(self._election.release())
+
+    async def _elect(self, work: Coroutine[None, None, None]) -> None:
+        """Do what the election does, where it is at home."""
+        await (work if self._beside is None else self._beside.thread.run(work))
 
     def _may_lead(self) -> bool:
         """Whether to compete, or to go on leading.
@@ -146,9 +173,18 @@ class Member:
         must also follow everything at this moment: what it missed may be new.
         """
         can_lead = self.is_informed() and all(need() for need in self.needs)
-        return can_lead and (self.is_leading() or self._knowledge.is_current)
+        return can_lead and (self.leadership.is_held(self._clock()) or self._knowledge.is_current)
 
-    def _role_changed(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
+    def _elected(self, is_leading: bool) -> None:  # noqa: FBT001 (as the election tells it)
+        """Have the parts told, on their own loop."""
+        if self._beside is None or self._loop is None:
+            self._role_changed(is_leading, self.leadership.term)
+        else:
+            term = self.leadership.term
+            self._loop.call_soon_threadsafe(self._role_changed, is_leading, term)
+
+    def _role_changed(self, is_leading: bool, term: int) -> None:  # noqa: FBT001 (the same)
+        self._told_term = term if is_leading else _NONE
         role = "leader" if is_leading else "standby"
         self._metrics.leader_transitions_total.labels(role).inc()
         for listener in self.listeners:

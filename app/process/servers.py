@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -12,7 +12,9 @@ from fastapi import FastAPI
 
 from app.config import ANY_ADDRESS, ProcessSettings
 from app.errors import InputError
+from app.metrics import ProcessMetrics
 from app.process.connections import Connection, Connections
+from app.process.door import Door
 
 log = structlog.get_logger()
 
@@ -23,12 +25,13 @@ _GRACE_SECONDS = 1
 async def serve_plainly(
     app: FastAPI,
     listener: socket.socket,
-    connections: Connections,
     settings: ProcessSettings,
+    metrics: ProcessMetrics,
     stop: asyncio.Event,
 ) -> None:
     """Serve one application without TLS until *stop* is set, and then what has arrived."""
-    server = Server(app, connections, settings)
+    server = Server(app, settings, metrics)
+    metrics.connections.set_function(lambda: len(server.clients))
     log.info("serve.started", host=listener.getsockname()[0], port=port_of(listener), tls=False)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve(sockets=[listener]))
@@ -37,26 +40,39 @@ async def serve_plainly(
 
 
 class Server(uvicorn.Server):
-    """A server that does not handle signals, and whose connections are limited.
+    """A server that does not handle signals, and whose clients come in by a door.
 
     On a signal uvicorn shuts down at once and then raises the signal again. That would kill the
     process before it has handed over.
+
+    Args:
+        app: What answers.
+        settings: Limits on clients.
+        metrics: Counts those that are not answered.
+        tls: What clients are let in by; None: everybody is, over plain HTTP.
+        allowed: Names of which a client's certificate must have one, if there are any.
+        is_plain_open: Whether plain HTTP is answered beside TLS at this moment.
+
+    Attributes:
+        clients: The open connections.
     """
 
     def __init__(
         self,
         app: FastAPI,
-        connections: Connections,
         settings: ProcessSettings,
+        metrics: ProcessMetrics,
         tls: ssl.SSLContext | None = None,
+        *,
         allowed: frozenset[str] = frozenset(),
+        is_plain_open: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 timeout_keep_alive=settings.keep_alive_seconds,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
-                http="h11",  # what `Connection` is made of; no other is loaded
+                http="httptools",  # what `Connection` is made of
                 lifespan="off",
                 ws="none",  # after an upgrade, our limits on connections would not hold
                 log_config=None,
@@ -64,33 +80,31 @@ class Server(uvicorn.Server):
                 server_header=False,
             )
         )
-        self._connections = connections
-        self._settings = settings
-        self._tls = tls
-        self._allowed = allowed
+        self.clients = Connections(settings, metrics)
+        self._settings, self._metrics = settings, metrics
+        self._tls, self._allowed, self._is_plain_open = tls, allowed, is_plain_open
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections, with limits on them and on TLS handshakes."""
-        settings, is_https = self._settings, self._tls is not None
+        """Begin to let clients in."""
         [listener] = sockets or []
-        server = await asyncio.get_running_loop().create_server(
+        door = Door(
+            listener,
             self._connection,
-            sock=listener,
-            backlog=self.config.backlog,
-            ssl=self._tls,
-            ssl_handshake_timeout=settings.body_timeout_seconds if is_https else None,
-            ssl_shutdown_timeout=settings.answer_timeout_seconds if is_https else None,
+            self._settings,
+            self._metrics,
+            tls=self._tls,
+            is_plain_open=self._is_plain_open,
         )
-        self.servers = [server]
+        self.servers = [door]  # type: ignore[list-item]  # it closes as they do
         self.started = True
 
     def _connection(self) -> Connection:
         return Connection(
-            self._connections,
+            self.clients,
             self._allowed,
             config=self.config,
             server_state=self.server_state,

@@ -10,11 +10,9 @@ import msgspec
 from app.errors import AppError
 from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
-from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Verb
 from extender import NODES_IN_ONE_GO, Answer, ClusterView, Extender, Scores, UnresolvableClaimError
 from extender.errors import UnseenObjectError
-from extender.kubernetes import PodStatus
 
 UNSEEN_SECONDS = 0.25
 """How long an answer waits for an object that kube-scheduler knows and we do not. Watches differ by
@@ -33,25 +31,17 @@ class UnavailableError(AppError):
         self.outcome = outcome
 
 
-class OtherPodError(AppError):
-    """The uid is that of another pod, which has a hold or waits. The text is the same each time."""
-
-
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and who sent it."""
 
     request: ExtenderRequest
     client: str
-    """Whose turn it takes."""
+    """Its address."""
     is_gone: Callable[[], Awaitable[bool]]
     """Says whether the client no longer waits for the answer."""
-    found: PodStatus | None = None
-    """The pod as the API server has shown it for this request; None if it was not looked up."""
 
 
 _NOBODY_WAITS = "nobody waits for the answer"
-_Waiting = tuple[str, str]
-"""A client, and the pod that it asks about."""
 
 
 class Decisions:
@@ -61,9 +51,6 @@ class Decisions:
         extender: Makes the decisions.
         current_view: Returns the cluster.
         unavailable: Returns why there can be no answer now, None if there can.
-        is_known: Says whether a client is likely to be kube-scheduler.
-        vouch: Returns a request, with what was found out about its pod; None if no such pod waits.
-            Called before it is decided.
         on_answer: Called with each answer of /filter that is about to be given, and the time, to
             hold what it needs.
         on_scores: Called with each answer of /prioritize that is about to be given, and the time,
@@ -76,7 +63,6 @@ class Decisions:
         unseen_seconds: How long an answer may wait for an object that is not known.
 
     Attributes:
-        turns: Whoever calls any of the verbs takes a turn before.
         node_names: Checks the names of candidates.
     """
 
@@ -86,9 +72,7 @@ class Decisions:
         *,
         current_view: Callable[[], ClusterView],
         unavailable: Callable[[], str | None],
-        is_known: Callable[[str], bool],
-        vouch: Callable[[Asking], Awaitable[Asking | None]],
-        on_answer: Callable[[Asking, Answer, float], None],
+        on_answer: Callable[[ExtenderRequest, Answer, float], None],
         on_scores: Callable[[Scores, float], None],
         wait_seconds: Callable[[], float],
         on_request: Callable[[Verb, ExtenderRequest], None],
@@ -98,11 +82,9 @@ class Decisions:
         unseen_seconds: float = UNSEEN_SECONDS,
     ) -> None:
         self.unavailable = unavailable
-        self.turns = Turns(is_known, clock)
         self.node_names = NodeNames(lambda: current_view().spaces)
         self._extender = extender
         self._current_view = current_view
-        self._vouch = vouch
         self._on_answer = on_answer
         self._on_scores = on_scores
         self._wait_seconds = wait_seconds
@@ -111,8 +93,8 @@ class Decisions:
         self._wall_clock = wall_clock
         self._metrics = metrics
         self._unseen_seconds = unseen_seconds
-        self._waiting: dict[_Waiting, asyncio.Event] = {}
-        """What wakes each request that waits."""
+        self._waiting: dict[str, asyncio.Event] = {}
+        """What wakes each request that waits, by its pod."""
 
     def wake(self) -> None:
         """Decide all requests that wait again."""
@@ -122,35 +104,27 @@ class Decisions:
     async def filter(self, asking: Asking) -> Answer:
         """Split the candidates into accepted and rejected nodes.
 
-        Nothing else runs between the decision and the hold for it. For a pod that does not exist
-        nothing is held, and nothing waits.
+        Nothing else runs between the decision and the hold for it.
 
         Raises:
-            UnavailableError: This instance cannot answer, the client has asked about the pod
-                again, or no longer waits for the answer.
-            OtherPodError: The pod is another one than that which has a hold or waits with its uid.
+            UnavailableError: This instance cannot answer, somebody has asked about the pod again,
+                or the client no longer waits for the answer.
+            OtherPodError: The uid is that of another pod, which has a hold.
             UnresolvableClaimError: A claim of the pod does not lead to a volume.
         """
         request = asking.request
         self._on_request(Verb.FILTER, request)
         began = self._clock()
         self._check_available()
-        vouched = await self._vouch(asking)
-        if vouched is not asking:  # it has waited, and so may have others
-            await self.turns.take(asking.client)
-            if await asking.is_gone():
-                raise UnavailableError(_NOBODY_WAITS)
-        pod = (asking.client, request.pod.uid or f"{request.pod.namespace}/{request.pod.name}")
+        pod = request.pod.uid or f"{request.pod.namespace}/{request.pod.name}"
         if pod in self._waiting:
             self._waiting.pop(pod).set()
         await self._prepare(request)
-        if vouched is None:
-            return self._answer_of(request)
-        decided = self._decide(vouched, began)
+        decided = self._decide(request, began)
         if isinstance(decided, Answer):
             return decided
         with self._metrics.filter_waiting.track_inprogress():
-            return await self._wait(vouched, pod, began, decided)
+            return await self._wait(asking, pod, began, decided)
 
     async def prioritize(self, request: ExtenderRequest) -> Scores:
         """Score the candidates. It never waits and holds nothing.
@@ -172,7 +146,7 @@ class Decisions:
             self._on_scores(scores, self._clock())
         return scores
 
-    async def preempt(self, request: ExtenderRequest, client: str) -> Answer:
+    async def preempt(self, request: ExtenderRequest) -> Answer:
         """Split the nodes with victims as `filter` would. It holds nothing.
 
         Volumes of Longhorn stay when their pods are evicted, so that frees no room on disks.
@@ -191,7 +165,6 @@ class Decisions:
             return self._answer_of(request)
         except UnseenObjectError:
             await asyncio.sleep(self._unseen_seconds)
-        await self.turns.take(client)
         await self._prepare(request)
         return self._answer_of(request)
 
@@ -225,9 +198,7 @@ class Decisions:
             await asyncio.sleep(0)
             self._check_available()
 
-    async def _wait(
-        self, asking: Asking, pod: _Waiting, began: float, left_seconds: float
-    ) -> Answer:
+    async def _wait(self, asking: Asking, pod: str, began: float, left_seconds: float) -> Answer:
         woken = self._waiting[pod] = asyncio.Event()
         outcome = "timeout"
         try:
@@ -236,10 +207,9 @@ class Decisions:
                     async with asyncio.timeout(left_seconds):
                         await woken.wait()
                 woken.clear()
-                await self.turns.take(asking.client)
                 await self._check_wanted(asking, pod, woken)
                 await self._catch_up()
-                decided = self._decide(asking, began)
+                decided = self._decide(asking.request, began)
                 if isinstance(decided, Answer):
                     outcome = "timeout" if decided.is_open else "resolved"
                     return decided
@@ -256,18 +226,18 @@ class Decisions:
             waited = self._clock() - began
             self._metrics.filter_wait_duration_seconds.labels(outcome).observe(waited)
 
-    async def _check_wanted(self, asking: Asking, pod: _Waiting, woken: asyncio.Event) -> None:
+    async def _check_wanted(self, asking: Asking, pod: str, woken: asyncio.Event) -> None:
         if await asking.is_gone():
             raise UnavailableError(_NOBODY_WAITS, "abandoned")
         if self._waiting.get(pod) is not woken:
             raise UnavailableError("kube-scheduler has asked about this pod again", "superseded")
 
-    def _decide(self, asking: Asking, began: float) -> Answer | float:
+    def _decide(self, request: ExtenderRequest, began: float) -> Answer | float:
         """Return the answer, or for how many seconds it may wait; then nothing is held yet."""
         self._check_available()
         waited = self._clock() - began
         try:
-            result = self._answer_of(asking.request)
+            result = self._answer_of(request)
         except UnseenObjectError:
             if waited >= self._unseen_seconds:
                 raise
@@ -275,13 +245,14 @@ class Decisions:
         left = self._wait_seconds() - waited
         if result.is_open and left > 0:
             return left
-        if asking.request.group is not None:
+        if request.group is not None:
             result = self._extender.for_member(result)
-        self._on_answer(asking, result, self._clock())
+        self._check_available()  # it may have taken so long that another instance leads by now
+        self._on_answer(request, result, self._clock())
         return result
 
     def _answer_of(self, request: ExtenderRequest) -> Answer:
-        """Return what is answered now, and hold nothing."""
+        """Return what is answered now."""
         return self._extender.filter(
             request.pod, request.candidates, self._current_view(), self._clock(), self._wall_clock()
         )
@@ -291,12 +262,7 @@ class Decisions:
             raise UnavailableError(reason)
 
 
-async def _as_asked(asking: Asking) -> Asking:
-    """Look nothing up."""
-    return asking
-
-
-def _hold_nothing(_: Asking, __: Answer, ___: float) -> None:
+def _hold_nothing(_: ExtenderRequest, __: Answer, ___: float) -> None:
     """Be told of no answer, as there are no such pods."""
 
 
@@ -306,8 +272,6 @@ def unchanging(extender: Extender, view: ClusterView, metrics: Metrics) -> Decis
         extender,
         current_view=lambda: view,
         unavailable=lambda: None,
-        is_known=lambda _client: True,
-        vouch=_as_asked,
         on_answer=_hold_nothing,
         on_scores=lambda _scores, _now: None,
         wait_seconds=lambda: 0.0,

@@ -19,7 +19,6 @@ from app.serving.body import Bodies, Body, UnreadableBodyError
 from app.serving.decisions import Asking, UnavailableError
 from app.serving.metrics import Metrics
 from app.serving.names import NodeNames
-from app.serving.turns import Turns
 from app.serving.wire import ExtenderRequest, Parts
 from extender import UnresolvableClaimError
 
@@ -39,11 +38,11 @@ class Call(NamedTuple):
 
     body: Body
     client: str
-    """Whose turn it takes."""
+    """Its address."""
     is_gone: Callable[[], Awaitable[bool]]
     """Says whether the client no longer waits for the answer."""
     started: float
-    """When the last of it had arrived and its turn had come, in seconds of `perf_counter`."""
+    """When the last of it had arrived, in seconds of `perf_counter`."""
     held: ExitStack
     """What ends when the answer is sent."""
 
@@ -71,10 +70,9 @@ class Answering(Protocol):
 
 
 class Exchange:
-    """Reads a request, waits for its turn, and has it answered.
+    """Reads a request and has it answered.
 
     Args:
-        turns: Says whose turn it is.
         unavailable: Returns why this instance cannot answer now, None if it can.
         bodies: Reads bodies within the limits.
         metrics: Counts what arrives.
@@ -82,12 +80,10 @@ class Exchange:
 
     def __init__(
         self,
-        turns: Turns,
         unavailable: Callable[[], str | None],
         bodies: Bodies,
         metrics: Metrics,
     ) -> None:
-        self._turns = turns
         self._unavailable = unavailable
         self._bodies = bodies
         self._metrics = metrics
@@ -99,9 +95,6 @@ class Exchange:
                 body = held.enter_context(self._bodies.body(by.most_bytes))
                 await body.read(request)
                 client = request.client.host if request.client else ""
-                waited = await self._turns.take(client)
-                if waited and await request.is_disconnected():
-                    raise ClientDisconnect  # noqa: TRY301 (as while the body arrives)
                 # uvloop's own clock has a resolution of a millisecond.
                 call = Call(body, client, request.is_disconnected, perf_counter(), held)
                 response = await self._answer_call(call, by)

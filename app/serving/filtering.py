@@ -9,11 +9,12 @@ from fastapi import Response
 from app.process.health import LOGGED_TEXT_LENGTH
 from app.serving import wire
 from app.serving.answers import response_of
-from app.serving.decisions import Decisions, OtherPodError, UnavailableError
+from app.serving.decisions import Decisions, UnavailableError
 from app.serving.exchange import Call, asking_of, pod_of, timed
 from app.serving.metrics import Metrics, outcome_of
 from app.serving.wire import Verb
 from extender import UnresolvableClaimError
+from extender.errors import OtherPodError
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import StreamingResponse
 
-from app.process.health import JSON, add_health, add_metrics, refusing
+from app.process.health import JSON, Text, add_health, add_metrics, refusing
 from app.serving.body import Bodies
 from app.serving.decisions import Decisions
 from app.serving.exchange import Exchange
@@ -52,8 +52,7 @@ class Apps(NamedTuple):
     """The applications, one for each port."""
 
     main: FastAPI
-    on_metrics_port: FastAPI | None
-    """Metrics and health, if metrics have a port of their own. Health is on both."""
+    """Health is here, too, and metrics if they have no port of their own."""
     on_webhook_port: FastAPI | None
     """/mutate alone, if there is a webhook."""
 
@@ -66,6 +65,7 @@ def create_apps(
     state: Callable[[], msgspec.Struct] | None,
     picture: Callable[[], AsyncIterator[str]] | None,
     metrics: Metrics,
+    text: Text,
     settings: Settings,
     version: str,
     idle: Callable[[], str | None] = lambda: None,
@@ -79,6 +79,7 @@ def create_apps(
         state: Returns what /debug/state shows; None if there is to be no such path.
         picture: Returns the page at /, in pieces; None if there is to be no such path.
         metrics: Counts requests and answers.
+        text: Returns the text of the metrics.
         settings: Limits on requests, and whether metrics have a port of their own.
         version: Version of the service, for the schema.
         idle: Returns why no instance leads though it could, None if one may.
@@ -86,10 +87,9 @@ def create_apps(
     main = _app(version)
     bodies = Bodies(settings)
     _add_verbs(main, decisions, metrics, bodies)
-    other = None if settings.metrics_port is None else _app(version)
-    for app in filter(None, (main, other)):
-        add_health(app, unready, idle)
-    add_metrics(other or main, metrics)
+    add_health(main, unready, idle)
+    if settings.metrics_port is None:
+        add_metrics(main, text)
     # Never on the port of the metrics, where no client needs a certificate.
     if state is not None:
         _add_state(main, state)
@@ -99,10 +99,8 @@ def create_apps(
     webhook = None
     if mutating is not None:
         webhook = _app(version)
-        _add_webhook(
-            webhook, mutating, Exchange(decisions.turns, mutating.not_injecting, bodies, metrics)
-        )
-    return Apps(main, other, webhook)
+        _add_webhook(webhook, mutating, Exchange(mutating.not_injecting, bodies, metrics))
+    return Apps(main, webhook)
 
 
 def _app(version: str) -> FastAPI:
@@ -114,12 +112,13 @@ def _app(version: str) -> FastAPI:
             "and which of them is best.",
             docs_url=None,
             redoc_url=None,
+            redirect_slashes=False,
         )
     )
 
 
 def _add_verbs(app: FastAPI, decisions: Decisions, metrics: Metrics, bodies: Bodies) -> None:
-    exchange = Exchange(decisions.turns, decisions.unavailable, bodies, metrics)
+    exchange = Exchange(decisions.unavailable, bodies, metrics)
     filtering = Filtering(decisions, metrics)
     prioritizing = Prioritizing(decisions, metrics)
     preempting = Preempting(decisions, metrics)

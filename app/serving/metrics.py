@@ -1,7 +1,6 @@
 """The metrics of the service."""
 
 from collections import Counter as Tally
-from enum import StrEnum
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -32,15 +31,6 @@ WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable"
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 MUTATE_OUTCOMES = (*InjectionOutcome, "other_object", "unavailable", "bad_request")
 TLS_OUTCOMES = ("loaded", "unusable")
-
-
-class Refuted(StrEnum):
-    """Why a request about a pod is none of kube-scheduler's, as a rule."""
-
-    NO_POD = "no_pod"
-    """There is no pod of this name, uid and claims."""
-    OTHER_POD = "other_pod"
-    """The pod of this uid has another name or other claims."""
 
 
 class Metrics(ProcessMetrics):
@@ -211,11 +201,8 @@ class Metrics(ProcessMetrics):
         )
         self.refuted_requests_total = counter(
             "refuted_requests_total",
-            "Requests about a pod that does not exist, or is another one than they say.",
-            ["why"],
+            "Requests with the uid of a pod that has a hold, and another name or other claims.",
         )
-        for why in Refuted:
-            self.refuted_requests_total.labels(why)
 
     def _declare_waiting(
         self, counter: partial[Counter], gauge: partial[Gauge], histogram: partial[Histogram]

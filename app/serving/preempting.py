@@ -46,7 +46,7 @@ class Preempting:
         request = preemption.request
         count_unknown(call, request)
         pod, seconds = pod_of(request), self._metrics.preempt_duration_seconds
-        finding = self._decisions.preempt(request, call.client)
+        finding = self._decisions.preempt(request)
         found = await found_or_status(finding, self, pod, call, seconds)
         if isinstance(found, Response):
             return found

@@ -8,6 +8,7 @@ from typing import NamedTuple, NoReturn
 import structlog
 
 from app.errors import InputError
+from app.process.door import why
 from app.serving.metrics import Metrics
 
 log = structlog.get_logger()
@@ -44,7 +45,6 @@ class Tls:
         self.context = self._build()
         """For the listening socket. Each handshake uses the newest files."""
         self.context.sni_callback = self._use_newest
-        self.context.sslobject_class = _reporting(metrics)
 
     async def follow(self) -> NoReturn:
         """Call `look` every `LOOK_SECONDS`, until cancelled."""
@@ -105,7 +105,7 @@ class Tls:
         except (ssl.SSLError, OSError, ValueError) as error:
             raise InputError(
                 f"the certificate in {files.certificate} with the key in "
-                f"{files.private_key} cannot be used: {_why(error)}"
+                f"{files.private_key} cannot be used: {why(error)}"
             ) from error
         if files.client_ca:
             context.verify_mode = ssl.CERT_REQUIRED
@@ -113,7 +113,7 @@ class Tls:
                 context.load_verify_locations(files.client_ca)
             except (ssl.SSLError, OSError) as error:
                 raise InputError(
-                    f"the certificates in {files.client_ca} cannot be used: {_why(error)}"
+                    f"the certificates in {files.client_ca} cannot be used: {why(error)}"
                 ) from error
         return context
 
@@ -122,30 +122,3 @@ class Tls:
     ) -> None:
         """Use the newest files; called in each handshake, also if the client names no host."""
         connection.context = self._newest
-
-
-def _reporting(metrics: Metrics) -> type[ssl.SSLObject]:
-    """Return a class that counts and logs handshakes that fail.
-
-    Nothing else does: for a client without the right certificate the connection just ends.
-    """
-
-    class Reporting(ssl.SSLObject):
-        def do_handshake(self) -> None:
-            try:
-                super().do_handshake()
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                raise
-            except ssl.SSLError as error:
-                metrics.connections_ended_total.labels("handshake_failed").inc()
-                log.warning("tls.refused", error=_why(error))
-                raise
-
-    return Reporting
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"certificate verify failed: {error.verify_message}"
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-    return str(reason).lower().replace("_", " ")

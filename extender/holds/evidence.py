@@ -141,8 +141,7 @@ def sighting_of(
             kube-scheduler's own copy says nothing.
         claims: All claims now. A bound claim keeps its selected-node for ever, so only the claims
             count that were not bound at the answer.
-        mode: In mode `node` nothing counts but that the pod is bound or gone. For a hold that is
-            contested its claims do, too.
+        mode: In mode `node` nothing counts but that the pod is bound or gone.
     """
     if seen is None:
         return Sighting(exists=False)
@@ -152,8 +151,6 @@ def sighting_of(
     if mode is Mode.NODE:
         return Sighting(exists=not seen.ended, node=seen.node)
     selected = _selected(hold, claims)
-    if hold.is_contested:
-        return Sighting(exists=not seen.ended, node=seen.node, selected=selected)
     nominated = None if seen.nominated == asked.nominated else seen.nominated
     refused = seen.refusal is not None and seen.refusal != asked.refusal
     if refused and nominated is None and not _is_provisioning(hold, claims):

@@ -97,12 +97,10 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was told of a pod when it was asked about, and by whom."""
+    """What was told of a pod when it was asked about."""
 
     status: PodStatus = PodStatus()
-    """The pod, as it was told or found."""
-    client: str | None = None
-    """Who asks; None if a leader before was asked."""
+    """The pod, as it was told."""
     group: GroupKey | None = None
     """The PodGroup that the pod is a member of."""
 
@@ -139,11 +137,6 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     """The pod at the answer."""
     group: GroupKey | None = None
     """The PodGroup that the pod is a member of."""
-    client: str | None = None
-    """Who was the first to ask; None if a leader before was asked."""
-    is_contested: bool = False
-    """Whether several clients have asked about the pod. One may have lied of how far it had come,
-    so it is not known what is new of that: a node that is nominated does not count."""
     unbound: frozenset[tuple[ClaimKey, NodeName | None]] = frozenset()
     """Its claims that were not bound at the answer, each with the selected-node that it had then.
     That old node does not count."""
@@ -234,28 +227,6 @@ def advance(hold: Hold, sighting: Sighting, now: float) -> Hold | End:
     if hold.given_up_at is None and (signal is Signal.REFUSED or hold.named_by is not None):
         return msgspec.structs.replace(hold, given_up_at=now)
     return hold
-
-
-def widened(hold: Hold, other: Hold) -> Hold:
-    """Return the hold as it counts also where *other* does, which somebody else asked for.
-
-    It counts anew from then on, for what is needed then. Of a pod that is bound it stays.
-    """
-    if hold.bound_at is not None:
-        return hold
-    nodes = hold.nodes if other.nodes <= hold.nodes else hold.nodes | other.nodes
-    return msgspec.structs.replace(
-        hold,
-        volumes=other.volumes,
-        remote=other.remote,
-        existing=hold.existing & other.existing,
-        state=hold.state if nodes == hold.nodes else State.OPEN,
-        nodes=nodes,
-        answered_at=other.answered_at,
-        named_by=hold.named_by if hold.named_by is Signal.SELECTED else None,
-        given_up_at=None,
-        is_contested=True,
-    )
 
 
 def chosen_of(hold: Hold) -> Collection[NodeName]:

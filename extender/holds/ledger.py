@@ -33,7 +33,7 @@ from extender.holds.hold import (
     merge_outcomes,
     volumes_of,
 )
-from extender.kubernetes import Claim, ClaimKey, PodRef, PodStatus
+from extender.kubernetes import Claim, ClaimKey, PodStatus
 from extender.records import Index
 from extender.view import ChangeLog, ClusterView, Cursor
 from longhorn import NodeName, VolumeName
@@ -74,11 +74,6 @@ class Ledger:
     def get(self, uid: str) -> Hold | None:
         """Return the hold of the pod with this uid, None if it has none."""
         return self._holds.get(uid)
-
-    def is_seen(self, pod: PodRef) -> bool:
-        """Whether the API server has shown the pod of a hold, and it is this one."""
-        hold = self._holds.get(pod.uid)
-        return hold is not None and hold.pod == pod and self._seen.get(pod.uid) is not None
 
     def on_node(self, node: NodeName, *, but: str | None = None) -> list[Hold]:
         """Return the holds that count on *node*, except that of the pod with uid *but*."""
@@ -130,8 +125,6 @@ class Ledger:
         an older copy: after an outage of the API server it may not have heard of what it wrote.
         """
         replaced = self._remove(hold.pod.uid)
-        if replaced is not None and replaced.pod != hold.pod:
-            self._seen.pop(hold.pod.uid, None)
         last = self._seen.get(hold.pod.uid)
         if last is not None and last.version > hold.asked.version:
             hold = structs.replace(hold, asked=last)
@@ -139,14 +132,6 @@ class Ledger:
         if replaced is None:
             return NO_CHANGE
         return Outcome(ended=(Ended(hold=replaced, why=End.REPLACED, at=hold.answered_at),))
-
-    def change(self, hold: Hold) -> Outcome:
-        """Have the hold of a pod go on in another form."""
-        before = self._holds[hold.pod.uid]
-        if hold == before:
-            return NO_CHANGE
-        self._amend(hold)
-        return Outcome(advanced=(Advanced(before=before, after=hold),))
 
     def drop(self, uid: str, why: End, now: float) -> Outcome:
         """End the hold of the pod with this uid, if it has one."""
@@ -167,23 +152,16 @@ class Ledger:
         status: PodStatus | None,
         claims: Mapping[ClaimKey, Claim],
         now: float,
-        *,
-        is_latest: bool = False,
     ) -> Outcome:
         """Note how far a pod has come.
 
         Args:
             status: The pod as last heard of; None if it does not exist. One that is older than what
                 was heard before says nothing.
-            is_latest: Whether nobody can have known more at the answer. If the request told of a
-                later version, that was not true.
         """
         hold, last = self._holds.get(uid), self._seen.get(uid)
         if hold is None or (status and last and 0 < status.version < last.version):
             return NO_CHANGE
-        if is_latest and status is not None and status.version < hold.asked.version:
-            asked = structs.replace(hold.asked, version=status.version)
-            self._amend(structs.replace(hold, asked=asked))
         self._seen[uid] = status
         return self._look(uid, claims, now)
 
@@ -202,7 +180,10 @@ class Ledger:
         after = advance(before, sighting, now)
         if isinstance(after, End):
             return self.drop(uid, after, now)
-        return self.change(after)
+        if after == before:
+            return NO_CHANGE
+        self._amend(after)
+        return Outcome(advanced=(Advanced(before=before, after=after),))
 
     def settle(self, view: ClusterView, timeouts: Timeouts, now: float) -> Outcome:
         """End the holds that the objects of *view* confirm or whose time is over."""

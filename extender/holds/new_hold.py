@@ -1,6 +1,6 @@
 """New holds: for an answer, if there is memory for it; and for what the last leader has answered.
 
-Clients decide how many holds are open, and on which nodes.
+Who asks decides how many holds are open, and on which nodes.
 
 An instance that begins to lead finds what it has to hold in the cluster alone. An answer of the
 last leader shows there as soon as kube-scheduler has chosen: in nominatedNodeName (since 1.35), in
@@ -25,7 +25,7 @@ from extender.view import ClusterView
 from longhorn import NodeName
 
 MOST_BYTES = 128 * 2**20
-"""Holds on the same nodes take little. Of those on any 5,000 nodes, one client may have 126."""
+"""Holds on the same nodes take little. Of those on any 5,000 nodes there may be 252."""
 _HOLD_BYTES, _VOLUME_BYTES = 2_000, 4_000
 
 
@@ -69,7 +69,6 @@ def hold_for(
         nodes=nodes,
         answered_at=now,
         group=asked.group,
-        client=asked.client,
         asked=asked.status,
         unbound=frozenset(
             (key, None if only_candidate else view.claims[key].selected_node)
@@ -102,14 +101,8 @@ def size_bytes(holds: Iterable[Hold]) -> int:
 
 
 def fits_memory_budget(hold: Hold, ledger: Ledger) -> bool:
-    """Whether a hold may be made: its client has no more then than is left by all.
-
-    So half of what is left stays free for other clients.
-    """
-    mine, others = [hold], list[Hold]()
-    for each in ledger.open_holds(but=hold.pod.uid):
-        (mine if each.client == hold.client else others).append(each)
-    return 2 * size_bytes(mine) + size_bytes(others) <= MOST_BYTES
+    """Whether a hold may be made beside those that are open."""
+    return size_bytes([hold, *ledger.open_holds(but=hold.pod.uid)]) <= MOST_BYTES
 
 
 def rebuild(

@@ -55,10 +55,6 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     """What it was told, of the nodes as `WaitingPods.nodes` has them."""
     found: Mapping[ClusterChange, NodeSet] = {}
     """What may end its rejection besides, as was found since."""
-    client: str | None = ""
-    """Who asked about it; "" if a leader before was asked, None if several clients did."""
-    is_found: bool = False
-    """Whether the API server has shown the pod, and it is this one."""
     since: float
     """When it was first rejected."""
     asked_at: float
@@ -134,40 +130,27 @@ class WaitingPods:
         """Note that waking a pod failed, whatever was asked about it meanwhile."""
         uid = waiting.pod.uid
         if uid in self._pods:
-            self._put(structs.replace(_of_both(waiting, self._pods[uid]), woken=False))
+            self._pods[uid] = structs.replace(self._pods[uid], woken=False)
 
     def see(self, pod: PodRef, status: PodStatus | None) -> None:
         """Note how far a pod has come; None: there is none of this name, uid and claims."""
         waiting = self._pods.get(pod.uid)
-        if waiting is None or waiting.pod != pod:
-            return
-        if status is None or not status.waits:
+        is_this = waiting is not None and waiting.pod == pod
+        if is_this and (status is None or not status.waits):
             self.forget(pod.uid)
-        elif not waiting.is_found:
-            self._pods[pod.uid] = structs.replace(waiting, is_found=True)
 
     def add(self, waiting: WaitingPod) -> bool:
         """Remember a pod that was just rejected; return whether there was room for it.
 
         If those that wait take too much memory, new ones are left to kube-scheduler.
 
-        Until the pod is woken, what one client was told takes nothing from what another one was:
-        that need not be kube-scheduler, which asks again once the pod is woken.
-
         Args:
             waiting: The pod; not rejected before any pod added so far.
         """
         before = self._pods.get(waiting.pod.uid)
-        if before is not None and before.pod != waiting.pod:  # of two with one uid, one is invented
-            if before.is_found:
-                return True
-            before = None
         if before is not None:
-            is_found = waiting.is_found or before.is_found
-            waiting = structs.replace(waiting, is_found=is_found, since=before.since)
-            if not before.woken:
-                waiting = _of_both(before, waiting)
-        if before is None and self.size_bytes + _size_bytes(waiting) > MOST_BYTES:
+            waiting = structs.replace(waiting, since=before.since)
+        elif self.size_bytes + _size_bytes(waiting) > MOST_BYTES:
             return False
         self._put(waiting)
         return True
@@ -179,14 +162,10 @@ class WaitingPods:
             apart = structs.replace(found.wants, kind=Kind(uid))
             self._put(structs.replace(found, wants=wants or apart))
 
-    def forget(self, uid: str, client: str | None = None) -> None:
-        """Drop a pod that no longer waits, as *client* was told; None: as is known otherwise.
-
-        What others were told about it stands: it need not be kube-scheduler that was told now.
-        """
-        found = self._pods.get(uid)
-        if found is not None and client in (None, found.client):
-            del self._pods[uid]
+    def forget(self, uid: str) -> None:
+        """Drop a pod that no longer waits."""
+        found = self._pods.pop(uid, None)
+        if found is not None:
             self.size_bytes -= _size_bytes(found)
 
     def forget_all(self) -> None:
@@ -205,18 +184,6 @@ class WaitingPods:
         before = self._pods.get(waiting.pod.uid)
         self._pods[waiting.pod.uid] = waiting
         self.size_bytes += _size_bytes(waiting) - (_size_bytes(before) if before else 0)
-
-
-def _of_both(one: WaitingPod, other: WaitingPod) -> WaitingPod:
-    """Return what was told of a pod twice: the second time alone, if the same client asked."""
-    if one.client == other.client:
-        return other
-    return structs.replace(
-        other,
-        rejected=either(one.rejected, other.rejected),
-        found=either(one.found, other.found),
-        client=None,
-    )
 
 
 def _size_bytes(waiting: WaitingPod) -> int:

@@ -1,8 +1,6 @@
 """The page on limits says how much of what strangers send is taken."""
 
 from app.instance import scores
-from app.instance.trust import MOST_CREDIT
-from app.instance.vouching import MOST_UNFOUND
 from app.process.connections import MOST_UNSENT_BYTES
 from app.serving.arguments import MOST_NODES
 from app.serving.body import SMALL_BYTES
@@ -29,9 +27,6 @@ def test_the_bounds_of_what_is_remembered_are_those_of_the_program() -> None:
     assert bounds["Pods that wait"] == mib(pods.MOST_BYTES)
     assert bounds["Open holds"].startswith(f"{mib(new_hold.MOST_BYTES)};")
     assert bounds["Scores"] == mib(scores.MOST_BYTES)
-    assert bounds["Pods that are looked up after their answer"] == (
-        f"{MOST_UNFOUND:,}; at most {MOST_CREDIT} for each client"
-    )
 
 
 def mib(size_bytes: int) -> str:

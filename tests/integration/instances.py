@@ -256,8 +256,10 @@ class Processes(LoopProcesses[Process]):
             for address in (ipv4(number), ipv6(number))
             if process is not None
         }
+        request = filter_request(pod, uid=False)
         answers = [
-            await at[address].filter(pod) if address in at else None for address in self.addresses()
+            await at[address].filter(body=request) if address in at else None
+            for address in self.addresses()
         ]
         return answers[0] if answers and None not in answers else None
 
@@ -301,13 +303,15 @@ def setting(name: str, value: str) -> Object:
 
 
 @cache
-def filter_request(pod: str) -> bytes:
+def filter_request(pod: str, *, uid: bool = True) -> bytes:
     """Return kube-scheduler's request for a pod of examples/goal2 and all nodes.
 
-    The pod is not in the cluster, so nothing is held for it and nobody is woken.
+    Without uid nothing is held for the pod. With it, until it is found that there is no such pod.
     """
     [found] = [each for each in _documents("pods.yaml") if each["metadata"]["name"] == pod]
     metadata = {**found["metadata"], "resourceVersion": None}
+    if not uid:
+        del metadata["uid"]
     found = {**found, "metadata": metadata}
     return json.dumps({"Pod": found, "Nodes": None, "NodeNames": NODES}).encode()
 

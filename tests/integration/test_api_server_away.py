@@ -107,7 +107,7 @@ async def test_a_short_absence_is_not_noticed(*, silent: bool) -> None:
         for _ in range(3):
             with processes.server.outage(silent=silent):
                 await processes.always(processes.is_answered, seconds=1)
-            await processes.always(processes.is_answered, seconds=5)
+            await processes.always(processes.is_answered, seconds=10)
 
         assert processes.leader is leader
 

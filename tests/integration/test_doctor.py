@@ -72,6 +72,7 @@ class Cluster(Processes):
 
     async def start_all(self, count: int = 3) -> list[Process]:
         processes = await super().start_all(count)
+        await self.leader.filter()
         await self.leader.prioritize()
         return processes
 

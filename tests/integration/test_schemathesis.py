@@ -7,6 +7,7 @@ from hypothesis import settings
 from prometheus_client import CollectorRegistry
 from schemathesis.config import SchemathesisConfig
 
+from app.process.health import MetricsText
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
@@ -23,6 +24,7 @@ APP = create_apps(
     state=None,
     picture=None,
     metrics=METRICS,
+    text=MetricsText(METRICS.registry, lambda: 0.0).latest,
     settings=Settings(),
     version="1.2.3",
 ).main

@@ -126,10 +126,13 @@ def test_a_client_that_does_not_trust_the_server_finds_out(https: Server) -> Non
         accepted(stranger, https)
 
 
-def test_plain_http_gets_no_answer_on_the_port_of_https(https: Server) -> None:
+def test_plain_http_is_refused_on_the_port_of_https(https: Server) -> None:
     with https.connect() as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-        assert not receive_all(plain).startswith(b"HTTP")
+        answer = receive_all(plain)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"this port is for HTTPS" in answer
 
     assert https.call("GET", "/healthz", port=https.metrics_port)[0] == 200
 

@@ -26,7 +26,6 @@ def main() -> int:
         ("--disk-schedules", Kind.DISK_SCHEDULES, "let Longhorn ask DiskSchedules for room"),
         ("--worst-day", Kind.WORST_DAY, "a zone goes, disks are full, the leader is lost twice"),
         ("--runners", Kind.RUNNERS, "what runs on nodes comes late, goes, and is upgraded"),
-        ("--strangers", Kind.STRANGERS, "somebody else than kube-scheduler sends requests, too"),
     ):
         kind.add_argument(option, dest="kind", action="store_const", const=of, help=what)
     arguments = parser.parse_args()

@@ -16,7 +16,6 @@ from tests.simulation.faults import Faults
 from tests.simulation.invariants import Invariants, ledger_of
 from tests.simulation.plan import Plan, draw_plan, with_v2
 from tests.simulation.runners import Runners
-from tests.simulation.strangers import Strangers
 from tests.simulation.trace import Trace
 from tests.simulation.truth import VOLUMES
 from tests.simulation.users import Users
@@ -54,7 +53,6 @@ class Kind(StrEnum):
     USUAL = ""
     DISK_SCHEDULES = "DISK_SCHEDULES"  # Longhorn asks them for room
     WORST_DAY = "WORST_DAY"  # a zone goes, disks are full, the leader is lost twice
-    STRANGERS = "STRANGERS"  # somebody else than kube-scheduler sends requests, too
     RUNNERS = "RUNNERS"  # drivers, engine images and instance managers come late, and go
 
 
@@ -114,10 +112,7 @@ async def simulate(seed: int, kind: Kind = Kind.USUAL) -> Result:
         else:
             longer = kind_seconds + NOTICED_SECONDS if kind_seconds else 0.0
             suffering = _suffer(random, plan, users, faults, invariants, longer_seconds=longer)
-            if kind is Kind.STRANGERS:
-                strangers = Strangers(world, Random(f"strangers {seed}"), trace)
-                await _beside(strangers.run(), suffering)
-            elif kind is Kind.RUNNERS:
+            if kind is Kind.RUNNERS:
                 runners = Runners(world, Random(f"runners {seed}"), trace)
                 invariants.watch_runners()
                 await _beside(runners.run(), suffering)

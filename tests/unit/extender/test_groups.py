@@ -58,7 +58,6 @@ class Attempts:
         *nodes: str,
         now: float = 0.0,
         group: GroupKey | None = GROUP,
-        keeps_earlier: bool = False,
     ) -> Answer:
         """Ask about a member, and hold what is answered."""
         candidates = [NodeName(each) for each in nodes or sorted(self.view.spaces)]
@@ -70,7 +69,6 @@ class Attempts:
             Asked(group=group),
             timeouts=TIMEOUTS,
             now=now,
-            keeps_earlier=keeps_earlier,
         )
         return answer
 
@@ -225,17 +223,6 @@ def test_a_member_whose_volumes_need_nothing_on_its_node_may_go_anywhere() -> No
     attempts = Attempts([volume("m1", locality=Locality.DISABLED)])
 
     assert len(attempts.ask("m1").accepted) == 4
-
-
-def test_a_member_that_somebody_else_asked_about_counts_on_both_nodes() -> None:
-    attempts = Attempts(ALIKE)
-    attempts.ask("m1", "node-1")
-    attempts.ask("m1", "node-2", group=OTHER, keeps_earlier=True)
-
-    hold = attempts.extender.ledger.get("uid-m1")
-
-    assert hold is not None
-    assert (hold.state, {*hold.nodes}, hold.group) == (State.OPEN, {"node-1", "node-2"}, GROUP)
 
 
 def test_in_mode_node_each_member_gets_a_node_of_its_own() -> None:

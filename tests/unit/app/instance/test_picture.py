@@ -1,4 +1,4 @@
-"""What the picture of a live service shows, and that it leaves turns to others."""
+"""What the picture of a live service shows, and that it gives way to others."""
 
 import asyncio
 import json
@@ -13,7 +13,6 @@ from app.instance.debug import RoleState
 from app.instance.live_settings import NOBODY_LEADS
 from app.instance.picture import Sources, draw, of_instance
 from app.kube.resource import AnyRecord
-from app.serving.turns import Turns
 from extender import ClusterView, Hold, Ledger
 from extender.verdicts.rejections import NodeNotReady
 from extender.waiting import WaitingPods
@@ -69,14 +68,9 @@ def sources(
     return Sources(current_view=lambda: view, ledger=ledger, waiting=pods)
 
 
-def turns_of_all() -> Turns:
-    """Build turns for clients that are all known."""
-    return Turns(lambda _: True, lambda: 0.0)
-
-
-async def text_of(known: Sources, role: RoleState = LEADER, turns: Turns | None = None) -> str:
+async def text_of(known: Sources, role: RoleState = LEADER) -> str:
     """Draw a picture at second 12."""
-    pieces = draw(known, of_instance(role, UTC_NOW), turns or turns_of_all(), now=12.0)
+    pieces = draw(known, of_instance(role, UTC_NOW), now=12.0)
     return "".join([piece async for piece in pieces])
 
 
@@ -263,12 +257,10 @@ async def test_a_leader_that_does_not_answer_says_why() -> None:
 
 async def test_others_get_a_turn_between_any_two_nodes() -> None:
     known = sources(*(node(f"node-{number}") for number in range(30)))
-    turns = turns_of_all()
-    drawing = asyncio.create_task(text_of(known, turns=turns))
+    drawing = asyncio.create_task(text_of(known))
     taken = 0
 
     while not drawing.done():
-        await turns.take("kube-scheduler")
         taken += 1
         await asyncio.sleep(0)
 

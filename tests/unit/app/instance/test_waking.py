@@ -322,7 +322,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
 
         bench.grow(ONE, SMALL)
         await asyncio.sleep(0.01)
-        bench.waking.forget(first.uid, "")
+        bench.waking.forget(first.uid)
         bench.hold(first)
         await asyncio.sleep(1)
         assert bench.woken == ["first"]
@@ -370,7 +370,7 @@ async def test_a_pod_that_got_a_node_is_not_woken() -> None:
         pod, other = bench.add("pod", "other")
         bench.reject([pod, other])
 
-        bench.waking.forget(pod.uid, "")
+        bench.waking.forget(pod.uid)
         bench.grow(ONE, LARGE)
         await asyncio.sleep(1)
 

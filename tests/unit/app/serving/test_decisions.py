@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from app.serving.decisions import Asking, Decisions, OtherPodError, UnavailableError
+from app.serving.decisions import Asking, Decisions, UnavailableError
 from app.serving.metrics import WAIT_OUTCOMES, Metrics
 from app.serving.wire import ExtenderRequest, Verb
 from extender import Answer, ClusterView, Extender, PodRef, Scores, UnresolvableClaimError
@@ -25,7 +25,6 @@ WAIT_SECONDS = 1.0
 UNSEEN_SECONDS = 0.25
 TIMEOUTS = Timeouts(choosing_seconds=60.0, placing_seconds=60.0)
 PODS = ("first", "second", "third")
-FOUND = PodStatus(version=7)
 ASKED_AGAIN = "kube-scheduler has asked about this pod again"
 
 
@@ -36,9 +35,6 @@ class Bench:
         answered: The pods whose answers were held, in order.
         scored: The scores that were given, in order.
         requested: What was asked, in order.
-        found: What was found of them before.
-        others: Pods that are not those which have their uids.
-        looked_up: Set when look-ups are done, for others than the scheduler.
     """
 
     def __init__(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -51,17 +47,11 @@ class Bench:
         self.answered: list[str] = []
         self.scored: list[Scores] = []
         self.requested: list[Verb] = []
-        self.found: list[PodStatus | None] = []
-        self.others: set[str] = set()
-        self.looked_up = asyncio.Event()
-        self.looked_up.set()
         self.registry = CollectorRegistry()
         self.decisions = Decisions(
             self.extender,
             current_view=lambda: self.view,
             unavailable=lambda: self.unavailable,
-            is_known=lambda _: True,
-            vouch=self._vouch,
             on_answer=self._answer,
             on_scores=lambda scores, _: self.scored.append(scores),
             wait_seconds=lambda: wait_seconds,
@@ -74,12 +64,12 @@ class Bench:
     async def prioritize(self, name: str) -> Scores:
         return await self.decisions.prioritize(self.asking(pod(name, name=name)).request)
 
-    async def ask(self, name: str, client: str = "scheduler") -> Answer:
-        return await self.decisions.filter(self.asking(pod(name, name=name), client))
+    async def ask(self, name: str) -> Answer:
+        return await self.decisions.filter(self.asking(pod(name, name=name)))
 
-    def asking(self, asked: PodRef, client: str = "scheduler") -> Asking:
+    def asking(self, asked: PodRef) -> Asking:
         request = ExtenderRequest(pod=asked, status=PodStatus(), candidates=NODES, nodes=None)
-        return Asking(request=request, client=client, is_gone=self.is_gone)
+        return Asking(request=request, client="scheduler", is_gone=self.is_gone)
 
     def member(self, name: str) -> Asking:
         """Ask about a pod of a group."""
@@ -101,17 +91,7 @@ class Bench:
         self.extender.ledger.see(f"uid-{name}", Sighting(nominated=NodeName(chosen)), now())
         self.decisions.wake()
 
-    async def _vouch(self, asking: Asking) -> Asking | None:
-        if asking.request.pod.name in self.others:
-            raise OtherPodError("another pod")
-        if asking.client == "scheduler":
-            return asking
-        await self.looked_up.wait()
-        return replace(asking, found=FOUND) if asking.client == "known" else None
-
-    def _answer(self, asking: Asking, result: Answer, now: float) -> None:
-        request = asking.request
-        self.found.append(asking.found)
+    def _answer(self, request: ExtenderRequest, result: Answer, now: float) -> None:
         self.answered.append(request.pod.name)
         asked = Asked(status=request.status, group=request.group)
         self.extender.hold(result, asked, timeouts=TIMEOUTS, now=now)
@@ -164,7 +144,7 @@ async def test_a_member_that_no_node_takes_does_not_wait_for_the_others() -> Non
 async def test_before_eviction_all_nodes_with_room_for_a_member_are_named() -> None:
     bench = Bench()
 
-    answer = await bench.decisions.preempt(bench.member("first").request, "10.0.0.1")
+    answer = await bench.decisions.preempt(bench.member("first").request)
 
     assert answer.accepted == NODES
 
@@ -237,52 +217,6 @@ async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
 
     assert (await bench.ask("second")).is_open
     assert now() == 0.0
-
-
-async def test_for_a_pod_that_does_not_exist_nothing_is_held_and_nobody_waits() -> None:
-    bench = Bench()
-    await bench.ask("first")
-
-    assert (await bench.ask("second", "stranger")).is_open
-    assert now() == 0.0
-    assert bench.answered == ["first"]
-
-
-async def test_what_was_found_of_a_pod_goes_with_its_answer() -> None:
-    bench = Bench()
-    await bench.ask("first")
-    await bench.ask("second", "known")
-
-    assert bench.found == [None, FOUND]
-
-
-async def test_answers_that_waited_for_look_ups_take_turns_with_other_clients() -> None:
-    bench = Bench()
-    bench.looked_up.clear()
-    names = [str(number) for number in range(50)]
-    volumes = [volume(name, size_bytes=GIB) for name in names]
-    bench.view = view_of(*(node(name) for name in NODES), *bound(*volumes))
-    waiting = [asyncio.create_task(bench.ask(name, "known")) for name in names]
-    await asyncio.sleep(0)
-    rounds = 0
-
-    bench.looked_up.set()
-    while not all(each.done() for each in waiting):
-        rounds += 1
-        await asyncio.sleep(0)
-
-    assert rounds >= 45
-    assert bench.answered == names
-
-
-async def test_who_goes_away_while_its_pod_is_looked_up_holds_nothing() -> None:
-    bench = Bench()
-    bench.client_is_gone = True
-
-    with pytest.raises(UnavailableError, match="nobody waits for the answer"):
-        await bench.ask("first", "known")
-
-    assert (bench.answered, [*bench.extender.ledger]) == ([], [])
 
 
 async def test_the_newest_of_several_calls_for_a_pod_is_answered() -> None:
@@ -427,7 +361,7 @@ async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None
     complete = bench.view
     bench.view = view_of(*(node(name) for name in NODES))
     request = bench.asking(pod("first")).request
-    waiting = asyncio.create_task(bench.decisions.preempt(request, "10.0.0.1"))
+    waiting = asyncio.create_task(bench.decisions.preempt(request))
     await asyncio.sleep(0.1)
 
     bench.view = complete
@@ -436,7 +370,7 @@ async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None
     assert now() == pytest.approx(UNSEEN_SECONDS)
 
     with pytest.raises(UnresolvableClaimError, match="default/gone"):
-        await bench.decisions.preempt(bench.asking(pod("gone")).request, "10.0.0.1")
+        await bench.decisions.preempt(bench.asking(pod("gone")).request)
     assert now() == pytest.approx(2 * UNSEEN_SECONDS)
 
 
@@ -463,36 +397,6 @@ async def test_an_object_that_goes_while_others_are_waited_for_is_an_error() -> 
     with pytest.raises(UnresolvableClaimError, match="default/second"):
         await waiting
     assert now() == pytest.approx(0.4, abs=0.001)
-
-
-async def test_who_is_woken_takes_turns_with_other_clients() -> None:
-    """Thousands may wait for one choice, and the lease must be renewed meanwhile."""
-    bench = Bench()
-    await bench.ask("first")
-    waiting = [
-        asyncio.create_task(bench.decisions.filter(bench.asking(pod("second", name=str(number)))))
-        for number in range(50)
-    ]
-    await asyncio.sleep(0.1)
-    rounds, begun = 0, list[int]()
-
-    async def other_client() -> None:
-        await bench.decisions.turns.take("other")
-        begun.append(sum(each.done() for each in waiting))
-
-    bench.unavailable = "not the leader"
-    bench.decisions.wake()
-    await asyncio.sleep(0)
-    other = asyncio.create_task(other_client())
-    while not all(each.done() for each in waiting):
-        rounds += 1
-        await asyncio.sleep(0)
-
-    await other
-    assert begun[0] < 5
-    assert rounds >= 45
-    assert bench.outcomes == {"unavailable": 50}
-    assert all(isinstance(each.exception(), UnavailableError) for each in waiting)
 
 
 async def test_scores_are_told_at_once_and_nothing_is_held() -> None:

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.process.health import MetricsText, create_health_app
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
@@ -45,6 +46,7 @@ def app() -> FastAPI:
         state=None,
         picture=None,
         metrics=metrics,
+        text=MetricsText(metrics.registry, lambda: 0.0).latest,
         settings=Settings(body_limit_bytes=LIMIT_BYTES),
         version="1.2.3",
     ).main
@@ -313,18 +315,19 @@ async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(
         yield "<html>"
 
     metrics = Metrics(CollectorRegistry(), version="1")
-    main, other, _ = create_apps(
+    text = MetricsText(metrics.registry, lambda: 0.0).latest
+    main, _ = create_apps(
         decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
         mutating=None,
         unready=lambda: None,
         state=State,
         picture=picture,
         metrics=metrics,
+        text=text,
         settings=Settings(metrics_port=9505),
         version="1",
     )
-    app = other if on_metrics_port else main
-    assert app is not None
+    app = create_health_app(lambda: None, text, version="1") if on_metrics_port else main
 
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from prometheus_client import CollectorRegistry
 
+from app.process.health import MetricsText
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
@@ -38,6 +39,7 @@ def schema() -> dict[str, Any]:
         state=None,
         picture=None,
         metrics=metrics,
+        text=MetricsText(metrics.registry, lambda: 0.0).latest,
         settings=Settings(),
         version="1.2.3",
     ).main.openapi()
@@ -82,7 +84,7 @@ def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
         "POST /filter": ["200", "400", "408", "413", "503"],
         "POST /prioritize": ["200", "400", "408", "413", "422", "503"],
         "POST /preempt": ["200", "400", "408", "413", "422", "503"],
-        "GET /healthz": ["200"],
+        "GET /healthz": ["200", "503"],
         "GET /readyz": ["200", "503"],
         "GET /metrics": ["200"],
     }

@@ -150,11 +150,9 @@ def test_only_clients_with_a_certificate_of_the_ca_in_force_are_let_in(files: Fi
     tls = files.tls(client_ca=True)
 
     assert handshake(of_old, tls) == serial
-    assert files.refused() == 0
     for client in (of_new, without):
         with pytest.raises(ssl.SSLError):
             handshake(client, tls)
-    assert files.refused() == 2
 
     new.cert_pem.write_to_path(str(files.client_ca))
     tls.look()

@@ -25,7 +25,6 @@ from extender.holds.hold import (
     Sighting,
     State,
     advance,
-    widened,
 )
 from extender.holds.ledger import Ledger
 from extender.kubernetes import Claim, ClaimKey, PodStatus
@@ -432,78 +431,6 @@ def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhi
     assert listed == ["b", "c", "a"]
 
 
-def widen(ledger: Ledger, other: Hold) -> Outcome:
-    """Have a hold count also where *other* does."""
-    return ledger.change(widened(next(iter(ledger)), other))
-
-
-def test_a_hold_can_be_made_to_count_on_more_nodes() -> None:
-    ledger = ledger_of(hold("one", nodes=["node-1"]))
-
-    outcome = widen(ledger, hold("one", nodes=["node-2"], now=3.0))
-
-    [advanced] = outcome.advanced
-    assert (advanced.before.nodes, advanced.after.nodes) == (
-        frozenset([HERE]),
-        frozenset([HERE, ELSEWHERE]),
-    )
-    assert on(ledger, "node-1") == on(ledger, "node-2") == {"one"}
-
-
-def test_it_counts_from_then_on_even_on_no_more_nodes() -> None:
-    ledger = ledger_of(NOMINATED)
-
-    widen(ledger, hold(nodes=["node-1"], now=103.0))
-
-    [found] = ledger
-    assert (found.state, found.nodes, found.answered_at) == (State.CHOSEN, frozenset([HERE]), 103.0)
-
-
-def test_that_of_a_bound_pod_cannot() -> None:
-    ledger = ledger_of(BOUND)
-
-    assert widen(ledger, hold(nodes=["node-2"], now=200.0)) == NO_CHANGE
-    assert ledger.get(BOUND.pod.uid) == BOUND
-
-
-def test_it_counts_for_what_is_needed_then() -> None:
-    first = hold(nodes=["node-1"], replicas=[replica()])
-    ledger = ledger_of(first)
-    needed = hold(volumes=["vol", "more"], nodes=["node-2"], now=3.0)
-
-    widen(ledger, needed)
-
-    [found] = ledger
-    assert (found.volumes, found.existing) == (needed.volumes, frozenset())
-
-
-def test_of_one_that_several_ask_for_a_nomination_says_nothing_and_takes_nothing_back() -> None:
-    """One of them may have left out that the node was nominated before."""
-    ledger = ledger_of(NOMINATED)
-    uid = NOMINATED.pod.uid
-    widen(ledger, hold(nodes=["node-2"], now=103.0))
-
-    ledger.see_pod(uid, PodStatus(version=7, nominated=HERE), {}, 104.0)
-    ledger.see_pod(uid, PodStatus(version=8, refusal="refused"), {}, 104.0)
-
-    [found] = ledger
-    assert (found.state, found.given_up_at) == (State.OPEN, None)
-    assert on(ledger, "node-1") == on(ledger, "node-2") == {"pod"}
-
-
-def test_one_that_several_ask_for_stands_while_a_claim_names_its_node() -> None:
-    ledger = ledger_of(waiting_for_claims("a"))
-    uid, claims = "uid-pod", claims_of(selected("a", HERE))
-    ledger.see_pod(uid, PodStatus(version=7), claims, 101.0)
-
-    widen(ledger, msgspec.structs.replace(waiting_for_claims("a"), answered_at=103.0))
-    ledger.see_pod(uid, PodStatus(version=8), claims, 104.0)
-
-    assert on(ledger, "node-1") == {"pod"}
-    assert on(ledger, "node-2") == set()
-    assert ledger.next_deadline(TIMEOUTS) == 103.0 + PROVISIONING_SECONDS
-
-
 def test_a_claim_tells_the_node_of_a_pod_until_that_is_looked_up() -> None:
     """It may be invented, and name the claim of another one: then its hold ends."""
     ledger = ledger_of(waiting_for_claims("a"))
@@ -519,22 +446,6 @@ def test_a_claim_tells_the_node_of_a_pod_until_that_is_looked_up() -> None:
     assert len(ledger) == 0
 
 
-def test_a_pod_is_seen_once_it_was_heard_of() -> None:
-    ledger = ledger_of(OPEN)
-    other = msgspec.structs.replace(OPEN.pod, name="other")
-    assert not ledger.is_seen(OPEN.pod)
-
-    ledger.see_pod(OPEN.pod.uid, PodStatus(version=5), {}, 101.0)
-    assert ledger.is_seen(OPEN.pod)
-    assert not ledger.is_seen(other)
-
-    ledger.put(OPEN)
-    assert ledger.is_seen(OPEN.pod)
-
-    ledger.put(msgspec.structs.replace(OPEN, pod=other))
-    assert not ledger.is_seen(other)
-
-
 def test_of_two_things_heard_of_a_pod_the_later_version_counts() -> None:
     ledger = ledger_of(OPEN)
     ledger.see_pod(OPEN.pod.uid, PodStatus(version=5, node=HERE), {}, 101.0)
@@ -542,15 +453,3 @@ def test_of_two_things_heard_of_a_pod_the_later_version_counts() -> None:
     assert ledger.see_pod(OPEN.pod.uid, PodStatus(version=4), {}, 102.0) == NO_CHANGE
     [found] = ledger
     assert found.bound_at == 101.0
-
-
-def test_a_version_that_was_never_given_does_not_count() -> None:
-    asked = PodStatus(version=9 * 10**18)
-    ledger = ledger_of(msgspec.structs.replace(OPEN, asked=asked))
-    uid = OPEN.pod.uid
-
-    ledger.see_pod(uid, PodStatus(version=5), {}, 101.0, is_latest=True)
-    ledger.see_pod(uid, PodStatus(version=6, node=HERE), {}, 102.0)
-
-    [found] = ledger
-    assert found.state is State.CHOSEN
