@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from cli.commands import BAD_INPUT, run_command
+from cli.running import BAD_INPUT, run_command
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -1,108 +1,37 @@
 """The command line: `serve` answers kube-scheduler, all others help people."""
 
-import os
-import sys
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Annotated
-
 import typer
 
-from app.config import NAME
-from app.disk_schedule.settings import load_controller
-from app.errors import AppError
-from app.logs import configure_logs
 from cli.catalogue import Severity
 from cli.claims.command import show_claims
 from cli.draining.command import may_drain
 from cli.filtering import filter_pod
-from cli.kube.view import build_view
-from cli.missing import ANSWERED_FROM
 from cli.options import (
-    Also,
     ClusterCommand,
-    ClusterFile,
     Context,
     Kubeconfig,
     Output,
     Printed,
     Quiet,
     check_origin,
-    load_files,
     load_settings,
-    origin_of,
     print_answer,
     tell,
-    with_flags,
 )
 from cli.overview.command import show_overview
 from cli.paragraphs import output_width
 from cli.planning.group import plan
 from cli.release.command import release
-from cli.sample import sample_request
+from cli.running import new_program
 from cli.scheduler_config.command import configure_scheduler
+from cli.serving import OF_CONTROLLER, OF_SERVE, control_disk_schedules, serve
 from cli.status.command import show_status
 from cli.survey.command import show_survey
 
-BAD_INPUT = 2
 _RIGHT, _WRONG = 0, 1
 
-commands = typer.Typer(
-    name=NAME,
-    help="Tells kube-scheduler which nodes can hold the Longhorn volumes of a pod.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its help has escape sequences in CI, and cuts names
-)
-
-
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 (typer passes it so)
-    if wanted:
-        typer.echo(version(NAME))
-        raise typer.Exit
-
-
-@commands.callback()
-def program(
-    _version: Annotated[  # noqa: FBT002 (a flag)
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
-    ] = False,
-) -> None:
-    """Tell kube-scheduler which nodes can hold the Longhorn volumes of a pod."""
-
-
-@commands.command(cls=ClusterCommand, short_help="Answer kube-scheduler.")
-def serve(
-    cluster_file: ClusterFile = None,
-    also: Also = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = None,
-) -> None:
-    """Answer kube-scheduler for a live cluster as one of several instances, or for a cluster file.
-
-    A live cluster is watched, and the instance that holds the Lease answers. A file is read once.
-    """
-    from app.instance import service  # noqa: PLC0415 (it takes longer than `filter` as a whole)
-
-    settings = load_settings(host=host, port=port)
-    configure_logs(settings.log_level)
-    check_origin(cluster_file, kubeconfig, context, also)
-    if cluster_file is None:
-        service.serve_cluster(settings, kubeconfig, context)
-    else:
-        view = build_view(load_files(cluster_file, also, ANSWERED_FROM))
-
-        def show_sample(port: int) -> None:
-            if not settings.tls_cert_file:  # nobody knows which certificate a client has
-                typer.echo(f"try: {sample_request(view, settings.host, port)}", err=True)
-
-        service.serve_view(view, origin_of(cluster_file, also), settings, show_sample)
-
-
+commands = new_program()
+commands.command("serve", **OF_SERVE)(serve)
 commands.command(
     "filter", cls=ClusterCommand, short_help="Why is a pod Pending, and where does it fit?"
 )(filter_pod)
@@ -171,63 +100,4 @@ commands.add_typer(release, name="release", short_help="What the chart's hooks d
 commands.command("may-drain", cls=ClusterCommand, short_help="May this node be drained now?")(
     may_drain
 )
-
-
-@commands.command("disk-schedule-controller", short_help="Decide what each disk holds.")
-def control_disk_schedules(
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    manage_objects: Annotated[
-        bool | None,
-        typer.Option(
-            "--manage-objects/--no-manage-objects",
-            help="Create and delete the DiskSchedules, too: one for each disk.",
-        ),
-    ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = None,
-) -> None:
-    """Decide what each disk holds, by its DiskSchedule, as one of several instances.
-
-    Experimental: no release of Longhorn needs it. Only for a Longhorn that writes requirements into
-    DiskSchedules and has no controller of its own: beside such a one it writes nothing. /readyz
-    says what it lacks.
-    """
-    from app.disk_schedule import service  # noqa: PLC0415 (it takes long)
-
-    flags = {
-        "EXTENDER_HOST": host,
-        "EXTENDER_PORT": port,
-        "EXTENDER_MANAGE_OBJECTS": manage_objects,
-    }
-    settings = load_controller(with_flags(flags))
-    configure_logs(settings.log_level)
-    check_origin(None, kubeconfig, context)
-    service.run_controller(settings, kubeconfig, context)
-
-
-def run_command(arguments: Sequence[str]) -> int:
-    """Run one command and return the exit status; print one line for what the user can correct."""
-    if not arguments:
-        run_command(["--help"])
-        return BAD_INPUT
-    try:
-        status = int(commands(args=list(arguments), standalone_mode=False) or 0)
-        sys.stdout.flush()
-    except AppError as error:
-        return _fail(str(error))
-    except typer.TyperException as error:
-        return _fail(error.format_message())
-    except typer.Abort:
-        return _fail("aborted")
-    except OSError as error:  # of the output; errors of files name the file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
-        return _fail(f"the output cannot be written: {error.strerror}")
-    return status
-
-
-def _fail(text: str) -> int:
-    tell("error: ", " ".join(text.split()))
-    return BAD_INPUT
+commands.command("disk-schedule-controller", **OF_CONTROLLER)(control_disk_schedules)

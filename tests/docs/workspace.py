@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.commands import run_command
+from cli.running import run_command
 from tests import tools
 from tests.docs import stand_ins
 from tests.docs.pages import ROOT

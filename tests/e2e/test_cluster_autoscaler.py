@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from cli.commands import run_command
+from cli.running import run_command
 from longhorn import Capacity
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Object, key_of

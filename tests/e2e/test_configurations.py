@@ -11,7 +11,7 @@ import pytest
 import trustme
 import yaml
 
-from cli.commands import run_command
+from cli.running import run_command
 from cli.scheduler_config import Distribution, make_wanted
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.users import SCHEDULER

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from app.config import CONTROLLER_NAME
-from cli.commands import run_command
+from cli.running import run_command
 from tests.fakes import DISK_SCHEDULES, Call, FakeApiServer, Object, in_a_thread
 from tests.fakes.installed import instance_pod, service
 from tests.integration.instances import NOT_KNOWING, filter_request

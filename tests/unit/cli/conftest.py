@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import run_command
+from cli.running import run_command
 from tests.fakes import FakeApiServer, in_a_thread
 from tests.unit.cli.given_files import Write
 from tests.unit.cli.live import KINDS, kubeconfig

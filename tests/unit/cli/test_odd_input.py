@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.settings import Settings
-from cli.commands import run_command
+from cli.running import run_command
 from tests.builders import core_document, node_document, runner_documents, setting_documents
 from tests.effort import examples
 from tests.unit.cli.plans import ROOT, write

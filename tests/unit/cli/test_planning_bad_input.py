@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import run_command
+from cli.running import run_command
 
 ROOT = Path(__file__).parents[3]
 BUNDLE = str(ROOT / "examples" / "bundle")

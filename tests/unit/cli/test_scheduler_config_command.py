@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.commands import run_command
+from cli.running import run_command
 from tests.scheduler_configurations import LONGHORNS_URL, OF_LONGHORN
 
 URL = "http://10.96.0.95:9504"

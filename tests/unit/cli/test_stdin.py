@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from app.errors import InputError
-from cli.commands import run_command
 from cli.documents import load_documents
 from cli.files import load_cluster
+from cli.running import run_command
 from cli.stdin import INPUT, read_input
 from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run
 
