@@ -3,12 +3,53 @@
 import logging
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import structlog
 from structlog.types import Processor
+
+MOST_IN_A_SECOND = 10
+"""Events of one name that clients bring about as they like."""
+_OF_CLIENTS = ("refused", "not_named")
+"""The ends of their names."""
+
+
+class Sparing:
+    """Lets through a few events of each such name in a second, and says how many it did not.
+
+    Args:
+        clock: Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[int, int]] = {}
+        """By name, the second and how many there were in it."""
+
+    def __call__(
+        self, _logger: Any, _method: str, event: structlog.types.EventDict
+    ) -> structlog.types.EventDict:
+        """Return the event.
+
+        Raises:
+            DropEvent: There were enough of them.
+        """
+        name = event["event"]
+        if not name.endswith(_OF_CLIENTS):
+            return event
+        second, count = self._seen.get(name, (0, 0))
+        now = int(self._clock())
+        if now != second:
+            if count > MOST_IN_A_SECOND:
+                event["not_logged"] = count - MOST_IN_A_SECOND
+            count = 0
+        self._seen[name] = now, count + 1
+        if count >= MOST_IN_A_SECOND:
+            raise structlog.DropEvent
+        return event
 
 
 def has_colours(environ: Mapping[str, str]) -> bool:
@@ -29,7 +70,7 @@ def configure_logs(level: str) -> None:
     is_terminal = sys.stdout.isatty()
     for_people = structlog.dev.ConsoleRenderer(colors=has_colours(os.environ))
     structlog.configure(
-        processors=[*shared, for_people if is_terminal else _as_json],
+        processors=[Sparing(time.monotonic), *shared, for_people if is_terminal else _as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=(
             structlog.PrintLoggerFactory()
