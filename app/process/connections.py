@@ -6,7 +6,7 @@ not read is kept for ever. The limits on bodies are in `app/serving/body.py`.
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -124,6 +124,8 @@ class Connection(HttpToolsProtocol):
         self._head_bytes: int | None = None
         """What has come since the last request, while all headers of the next are not there."""
         self._is_body_missing = False
+        self._take: Callable[[bytes], bool] | None = None
+        """Where parts of the body go."""
         self._rest_clock: asyncio.TimerHandle | None = None
         self._answer_clock: asyncio.TimerHandle | None = None
 
@@ -184,11 +186,39 @@ class Connection(HttpToolsProtocol):
             self._refuse(HTTPStatus.LENGTH_REQUIRED)
             raise HttpParserError
         super().on_headers_complete()
+        self.scope["extensions"] = {"rest_of_body": self._rest_of_body}  # type: ignore[dict-item]
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body: to where that is wanted, or until it is."""
+        if self._take is None:
+            super().on_body(body)
+        elif not self._take(body):
+            self._take = _drop
+            self.cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """Note that all of a request has arrived."""
         self._is_body_missing = False
         super().on_message_complete()
+
+    async def _rest_of_body(self, take: Callable[[bytes], bool]) -> bool:
+        """Give what comes of a body to *take*, as it comes; return whether the client has stayed.
+
+        ASGI would copy it twice, and have a task woken for each part. If *take* says so, what comes
+        then is dropped.
+        """
+        cycle = self.cycle
+        if not take(bytes(cycle.body)):
+            return True
+        cycle.body, self._take = bytearray(), take
+        try:
+            self.flow.resume_reading()
+            while cycle.more_body and self._take is take and not cycle.disconnected:
+                cycle.message_event.clear()
+                await cycle.message_event.wait()
+        finally:
+            self._take = None
+        return not cycle.disconnected
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -283,6 +313,10 @@ class Connection(HttpToolsProtocol):
         if self._answer_clock is not None:
             self._answer_clock.cancel()
             self._answer_clock = None
+
+
+def _drop(_: bytes) -> bool:
+    return True
 
 
 def refusal(status: HTTPStatus, text: str) -> bytes:

@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from app.config import RESOURCE
 from app.errors import BadRequestError
 from app.kube.objects import KubeStruct, PodClaimSource, Text
+from app.serving.body import Content
 from app.serving.names import check_beginning, check_label, check_name, check_uid
 from extender.demand import Injection
 from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod
@@ -145,14 +146,14 @@ _pod_decoder = msgspec.json.Decoder(Pod | None)
 _UNDECODABLE = (msgspec.MsgspecError, RecursionError)
 
 
-def decode_review(body: bytes | bytearray) -> Review:
+def decode_review(body: Content) -> Review:
     """Decode the body of a call, which is UTF-8.
 
     Raises:
         BadRequestError: It is not JSON of the right shape, nothing can be answered to it, or it has
             a name that Kubernetes would not accept.
     """
-    if not body:
+    if not len(body):
         raise BadRequestError("the body is empty")
     try:
         review = _review_decoder.decode(body)

@@ -32,7 +32,7 @@ class InPieces(Response):
     As one it would take as much memory again as the body that the parts are of.
     """
 
-    def __init__(self, parts: Sequence[bytes | Raw], status: int) -> None:
+    def __init__(self, parts: Sequence[bytes | Raw | memoryview], status: int) -> None:
         self._sizes = [memoryview(part).nbytes for part in parts]
         headers = {"Content-Length": str(sum(self._sizes))}
         super().__init__(None, status, headers, media_type=JSON)
@@ -47,16 +47,15 @@ class InPieces(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def response_of(answer: bytes | Sequence[bytes | Raw], status: int = 200) -> Response:
+def response_of(answer: bytes | Sequence[bytes | Raw | memoryview], status: int = 200) -> Response:
     """Return an answer in JSON, which may have many parts."""
-    if not isinstance(answer, bytes):
-        if len(answer) > 1:
-            return InPieces(answer, status)
-        [answer] = answer
-    return Response(answer, status, media_type=JSON)
+    parts = [answer] if isinstance(answer, bytes) else answer
+    if len(parts) > 1:
+        return InPieces(parts, status)
+    return Response(bytes(parts[0]), status, media_type=JSON)
 
 
-def pieces(parts: Sequence[bytes | Raw], sizes: Sequence[int]) -> Iterator[bytes]:
+def pieces(parts: Sequence[bytes | Raw | memoryview], sizes: Sequence[int]) -> Iterator[bytes]:
     """Put together what is to be sent at once.
 
     Args:

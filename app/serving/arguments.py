@@ -1,12 +1,12 @@
 """What a call of kube-scheduler holds, decoded so that no body takes many times its own size.
 
-A small body is decoded in one go: little can be made of it. Of a larger one, whole nodes are most,
-and they stay the bytes that they came in. The rest is looked at before it is decoded: a body of
-128 MiB may consist of millions of names, volumes or nodes of a few bytes, or of a text with one
-character that makes Python keep four bytes for each.
+A body is read once. Whole nodes, which are most of a large one, stay the bytes that they came in,
+and so do names of nodes until it is known how many there are: a body of 128 MiB may consist of
+millions of names, volumes or nodes of a few bytes, or of a text with one character that makes
+Python keep four bytes for each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -17,7 +17,7 @@ from msgspec.json import Decoder
 
 from app.errors import BadRequestError
 from app.kube.objects import Pod
-from app.serving.body import SMALL_BYTES
+from app.serving.body import SMALL_BYTES, Content
 from app.serving.names import MOST_CHARACTERS
 from longhorn import NodeName
 
@@ -68,23 +68,15 @@ class NodeHeads(msgspec.Struct):
     items: list[NodeHead] | None = None
 
 
-class SmallCall(msgspec.Struct, rename="pascal"):
-    """A small body. kube-scheduler sends all three keys, with null for the form it does not use."""
-
-    pod: Pod | UnsetType | None = UNSET
-    nodes: NodeHeads | UnsetType | None = UNSET
-    node_names: list[NodeName] | UnsetType | None = UNSET
-
-
-class LargeCall(msgspec.Struct, rename="pascal"):
-    """A large body, of which only the heads of nodes are decoded."""
+class Call(msgspec.Struct, rename="pascal"):
+    """A body. kube-scheduler sends all three keys, with null for the form it does not use."""
 
     pod: Raw | UnsetType = UNSET
     nodes: NodeHeads | UnsetType | None = UNSET
     node_names: Raw | UnsetType = UNSET
 
 
-class OldLargeCall(msgspec.Struct, rename={"node_names": "nodenames"}):
+class OldCall(msgspec.Struct, rename={"node_names": "nodenames"}):
     """The same of an older client, which writes keys in lower case."""
 
     pod: Raw | UnsetType = UNSET
@@ -104,42 +96,62 @@ class NodesOfOldCall(msgspec.Struct):
     nodes: NodeList
 
 
-class WholeNodes(NamedTuple):
-    """The candidates as whole nodes."""
+class WholeNodes:
+    """The candidates as whole nodes.
 
-    names: list[NodeName]
-    """Not checked, and maybe one twice."""
-    items: list[Raw]
-    """The node of each name."""
+    Args:
+        names: Their names, not checked, and maybe one twice.
+        sent: What they are in, and how it is decoded.
+        value: All of them as they were sent, if it is known where that begins and ends.
+
+    Attributes:
+        names: Their names.
+        value: All of them as they were sent, None if that is not known.
+    """
+
+    def __init__(
+        self,
+        names: list[NodeName],
+        sent: tuple[Content, Decoder[Any]],
+        value: memoryview | None = None,
+    ) -> None:
+        self.names, self.value = names, value
+        self._sent = sent
+
+    def by_name(self) -> Mapping[NodeName, Raw]:
+        """Read the body once more, and return each node; of those of one name the first."""
+        content, decoder = self._sent
+        found = dict[NodeName, Raw]()
+        for name, item in zip(self.names, decoder.decode(content).nodes.items or (), strict=True):
+            found.setdefault(name, item)
+        return found
 
 
 class Arguments(NamedTuple):
     """What a call is about. No name in it is checked."""
 
     pod: Pod
-    names: list[NodeName]
+    names: Raw
+    """The names of candidates, as a list or null."""
     nodes: WholeNodes | None
     """If there are any, they count, and not the names."""
 
 
 _NodeName = Annotated[NodeName, Meta(min_length=1)]
-_small_decoder = Decoder(SmallCall)
-_nodes_decoder = Decoder(NodesOfCall)
-_large_decoders: list[
-    tuple[
-        Decoder[LargeCall] | Decoder[OldLargeCall], Decoder[NodesOfCall] | Decoder[NodesOfOldCall]
-    ]
-] = [
-    (Decoder(LargeCall), _nodes_decoder),
-    (Decoder(OldLargeCall), Decoder(NodesOfOldCall)),
+_calls: list[tuple[Decoder[Call] | Decoder[OldCall], Decoder[Any]]] = [
+    (Decoder(Call), Decoder(NodesOfCall)),
+    (Decoder(OldCall), Decoder(NodesOfOldCall)),
 ]
 _keys_decoder = Decoder(dict[str, Raw])
 _name_decoder = Decoder(_NodeName)
 _names_decoder = Decoder(list[_NodeName])
+_NULL = Raw(b"null")
 _UNDECODABLE = (msgspec.MsgspecError, RecursionError)
+_BEFORE_POD, _BEFORE_NODES, _AFTER_NODES = b'{"Pod":', b',"Nodes":', b',"NodeNames":null}'
+"""How kube-scheduler writes a call with whole nodes, between and after its values."""
 
 
-def arguments_of(body: bytes | bytearray) -> Arguments:
+def arguments_of(body: Content) -> Arguments:
     """Decode a body, which is UTF-8.
 
     msgspec checks that only in what it reads. `app/serving/body.py` has checked all of it.
@@ -148,76 +160,74 @@ def arguments_of(body: bytes | bytearray) -> Arguments:
         BadRequestError: It is not JSON of the right shape, there is no pod in it, or it holds more
             than any call of kube-scheduler.
     """
-    if not body:
+    if not len(body):
         raise BadRequestError("the body is empty")
     NodeHead.numbers = count()
     try:
-        return _small(body) if len(body) <= SMALL_BYTES else _large(body)
+        for decoder, nodes_decoder in _calls:
+            call = decoder.decode(body)
+            if call.pod is not UNSET and not (call.nodes is UNSET and call.node_names is UNSET):
+                return _arguments(call, body, nodes_decoder)
+        return _of_any_case(body)
     except _UNDECODABLE as error:
         raise BadRequestError(f"the request cannot be decoded: {error}") from error
 
 
-def _small(body: bytes | bytearray) -> Arguments:
-    call = _small_decoder.decode(body)
-    if UNSET in (call.pod, call.nodes, call.node_names):
-        return _of_any_case(body)
-    items = _nodes_decoder.decode(body).nodes.items if call.nodes else None
-    return _arguments(call.pod, call.node_names, call.nodes, items)
+def names_of(sent: Raw) -> list[NodeName]:
+    """Decode the names of candidates.
 
-
-def _of_any_case(body: bytes | bytearray) -> Arguments:
-    """Decode top-level keys in any letter case. If two differ in case only, the last one counts."""
-    values = {key.lower(): (key, value) for key, value in _keys_decoder.decode(body).items()}
-    absent = "", Raw(b"null")
-    nodes = values.get("nodes", absent)
-    heads = _decode_value(*nodes, NodeHeads | None)
-    items = _decode_value(*nodes, NodeList).items if heads else None
-    return _arguments(
-        _decode_value(*values.get("pod", absent), Pod | None),
-        _decode_value(*values.get("nodenames", absent), list[NodeName] | None),
-        heads,
-        items,
-    )
-
-
-def _large(body: bytes | bytearray) -> Arguments:
-    for decoder, nodes_decoder in _large_decoders:
-        call = decoder.decode(body)
-        if call.pod is not UNSET and not (call.nodes is UNSET and call.node_names is UNSET):
-            pod, names = _pod_and_names(call.pod, call.node_names or Raw(b"null"))
-            items = nodes_decoder.decode(body).nodes.items if call.nodes else None
-            return _arguments(pod, names, call.nodes, items)
-    raise BadRequestError(
-        f"a request of more than {SMALL_BYTES} B must have the keys Pod, Nodes and NodeNames"
-    )
-
-
-def _pod_and_names(pod: Raw, names: Raw) -> tuple[Pod | None, list[NodeName] | None]:
-    if _size(pod) > MOST_POD_BYTES:
-        raise BadRequestError(f"`Pod` is larger than {MOST_POD_BYTES} B, as no pod can be")
+    Raises:
+        BadRequestError: They are no list of texts, or too many.
+    """
     # No name has a comma in it. The copy to count them is small.
-    if _size(names) > _MOST_NAMES_BYTES or bytes(names).count(b",") >= MOST_NODES:
-        raise _too_many_nodes()
-    return (
-        _decode_value("Pod", pod, Pod | None),
-        _decode_value("NodeNames", names, list[NodeName] | None),
-    )
+    if _size(sent) > _MOST_NAMES_BYTES or bytes(sent).count(b",") >= MOST_NODES:
+        raise BadRequestError(f"the request has more than {MOST_NODES} candidates")
+    names: list[NodeName] | None = _decode_value("NodeNames", sent, list[NodeName] | None)
+    return names or []
 
 
-def _arguments(
-    pod: Pod | UnsetType | None,
-    names: list[NodeName] | UnsetType | None,
-    heads: NodeHeads | UnsetType | None,
-    items: list[Raw] | None,
-) -> Arguments:
-    if not pod:
+def _of_any_case(body: Content) -> Arguments:
+    """Decode top-level keys in any letter case. If two differ in case only, the last one counts."""
+    if len(body) > SMALL_BYTES:
+        raise BadRequestError(
+            f"a request of more than {SMALL_BYTES} B must have the keys Pod, Nodes and NodeNames"
+        )
+    sent = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
+    values = {
+        sent[key.lower()]: value
+        for key, value in _keys_decoder.decode(body).items()
+        if key.lower() in sent
+    }
+    cased = msgspec.json.encode(values)
+    [(decoder, nodes_decoder), _] = _calls
+    return _arguments(decoder.decode(cased), cased, nodes_decoder)
+
+
+def _arguments(call: Call | OldCall, body: Content, nodes_decoder: Decoder[Any]) -> Arguments:
+    sent = call.pod or _NULL
+    if _size(sent) > MOST_POD_BYTES:
+        raise BadRequestError(f"`Pod` is larger than {MOST_POD_BYTES} B, as no pod can be")
+    pod: Pod | None = _decode_value("Pod", sent, Pod | None)
+    if pod is None:
         raise BadRequestError("the request has no Pod")
-    names = names or []
-    if len(names) > MOST_NODES:
-        raise _too_many_nodes()
-    if not heads:
+    names = call.node_names or _NULL
+    if not call.nodes:
         return Arguments(pod, names, None)
-    return Arguments(pod, names, WholeNodes(_names_of(heads.items or ()), items or []))
+    nodes = _names_of(call.nodes.items or ())
+    return Arguments(pod, names, WholeNodes(nodes, (body, nodes_decoder), _value(body, sent)))
+
+
+def _value(body: Content, pod: Raw) -> memoryview | None:
+    """Return the nodes as kube-scheduler has sent them, None if somebody writes another way."""
+    begin = len(_BEFORE_POD) + _size(pod)
+    value = begin + len(_BEFORE_NODES)
+    whole = memoryview(body)
+    as_sent = (
+        whole[: len(_BEFORE_POD)] == _BEFORE_POD
+        and whole[begin:value] == _BEFORE_NODES
+        and whole[-len(_AFTER_NODES) :] == _AFTER_NODES
+    )
+    return whole[value : -len(_AFTER_NODES)] if as_sent else None
 
 
 def _names_of(heads: Sequence[NodeHead]) -> list[NodeName]:
@@ -248,7 +258,3 @@ def _decode_value(key: str, value: Raw, type_: Any) -> Any:
 
 def _size(raw: Raw) -> int:
     return memoryview(raw).nbytes
-
-
-def _too_many_nodes() -> BadRequestError:
-    return BadRequestError(f"the request has more than {MOST_NODES} candidates")

@@ -2,15 +2,23 @@
 
 import asyncio
 from codecs import utf_8_decode
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from app.settings import Settings
 
+Content = bytes | bytearray | memoryview
+"""What has arrived of a body."""
 SMALL_BYTES = 256 * 2**10
 """A body up to this size is read whatever else is in memory, so that large ones do not keep it out.
 A pod and the names of 5,000 nodes are about 150 kB. The limit on connections bounds their sum."""
+
+
+KEPT_BYTES = 64 * 2**20
+"""The largest buffer that is kept for the next body. 5,000 whole nodes are about 60 MB."""
 
 
 class UnreadableBodyError(Exception):
@@ -42,6 +50,19 @@ class Bodies:
         self.limit_bytes = settings.body_limit_bytes
         self.timeout_seconds = settings.body_timeout_seconds
         self._held_bytes = 0
+        self._kept: bytearray | None = None
+        """A buffer that nobody uses. To have the kernel clear the pages of a new one takes longer
+        than to decode what is in it."""
+
+    def take_buffer(self, size_bytes: int) -> bytearray:
+        """Return a buffer of at least this size."""
+        kept, self._kept = self._kept, None
+        return kept if kept is not None and 0 < size_bytes <= len(kept) else bytearray(size_bytes)
+
+    def give_back(self, buffer: bytearray) -> None:
+        """Keep a buffer for another body, if it is larger than the one that is kept."""
+        if len(self._kept or b"") < len(buffer) <= KEPT_BYTES:
+            self._kept = buffer
 
     def body(self, most_bytes: int | None = None) -> "Body":
         """Return a body to be read.
@@ -76,18 +97,24 @@ class Body:
     """
 
     def __init__(self, bodies: Bodies, limit_bytes: int) -> None:
-        self.content = bytearray()
+        self.content = memoryview(b"")
         self.counted_bytes = 0
         self._bodies = bodies
         self._limit_bytes = limit_bytes
+        self._buffer = bytearray()
+        self._read_bytes = 0
+        self._utf8 = _Utf8Check()
+        self._error: UnreadableBodyError | None = None
 
     def __enter__(self) -> Self:
         """Let it count."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let it no longer count."""
+        """Let it no longer count. Nobody may use its content any more."""
         self._bodies.drop(self.counted_bytes)
+        self._bodies.give_back(self._buffer)
+        self.content, self._buffer = memoryview(b""), bytearray()
 
     async def read(self, request: Request) -> None:
         """Read all of it.
@@ -97,22 +124,54 @@ class Body:
                 UTF-8.
             ClientDisconnect: The client has closed the connection.
         """
-        check, timeout_seconds = _Utf8Check(), self._bodies.timeout_seconds
-        if int(request.headers.get("content-length", 0)) > self._limit_bytes:
+        timeout_seconds = self._bodies.timeout_seconds
+        size_bytes = int(request.headers.get("content-length", 0))
+        if size_bytes > self._limit_bytes:
             raise self._too_large()
+        self._buffer = self._bodies.take_buffer(size_bytes)
         try:
             async with asyncio.timeout(timeout_seconds):
-                async for chunk in request.stream():
-                    if len(self.content) + len(chunk) > self._limit_bytes:
-                        raise self._too_large()
-                    self.count(len(chunk))
-                    self.content += chunk
-                    check.add(chunk)
+                await self._read(request)
         except TimeoutError:
             text = f"the body did not arrive within {timeout_seconds:g} s"
             raise UnreadableBodyError(408, text) from None
-        if wrong := check.wrong():
+        if wrong := self._utf8.wrong():
             raise UnreadableBodyError(400, f"the request is not UTF-8: {wrong}")
+        self.content = memoryview(self._buffer)[: self._read_bytes]
+
+    async def _read(self, request: Request) -> None:
+        """Take what has arrived, and have the connection add the rest as it comes."""
+        rest: Callable[[Callable[[bytes], bool]], Awaitable[bool]] | None
+        rest = request.scope.get("extensions", {}).get("rest_of_body")
+        is_whole = False
+        while not is_whole:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            is_whole = not (self._add(message.get("body", b"")) and message.get("more_body"))
+            if not is_whole and rest is not None:
+                if not await rest(self._add):
+                    raise ClientDisconnect
+                is_whole = True
+        if self._error is not None:
+            raise self._error
+
+    def _add(self, part: bytes) -> bool:
+        """Add what has arrived; return whether more may come."""
+        end = self._read_bytes + len(part)
+        try:
+            if end > self._limit_bytes:
+                raise self._too_large()
+            self.count(len(part))
+        except UnreadableBodyError as error:
+            self._error = error
+            return False
+        if end > len(self._buffer):  # only without Content-Length, which no connection lets in
+            self._buffer += bytes(end - len(self._buffer))
+        self._buffer[self._read_bytes : end] = part
+        self._read_bytes = end
+        self._utf8.add(part)
+        return True
 
     def count(self, more_bytes: int) -> None:
         """Count so much more for it: another part, or what was made of it and is kept beside it.

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection
 from itertools import compress, count, repeat
 from operator import not_
 
+from msgspec import Raw
+
 from app.errors import BadRequestError
 from app.kube.objects import Pod
 from longhorn import NodeName
@@ -125,7 +127,27 @@ class NodeNames:
         self._known: dict[NodeName, NodeName] = {}
         """Names that nodes have, or had when a new one was last asked about."""
         self._last: list[NodeName] = []
-        """Of such names the last list that named each once. /prioritize mostly repeats it."""
+        """Of such names the last list that named each once. Most requests repeat it."""
+        self._last_sent = b""
+        """The same as it was sent."""
+
+    def of_list(
+        self, sent: Raw, names_of: Callable[[Raw], list[NodeName]]
+    ) -> tuple[list[NodeName], int]:
+        """Return the names in a list as it was sent (`each_once`), which *names_of* decodes.
+
+        The same list as the last is not decoded again.
+        """
+        if memoryview(sent).nbytes == len(self._last_sent) and bytes(sent) == self._last_sent:
+            return self._last, 0
+        names, unknown = self.each_once(names_of(sent), "NodeNames[{}]")
+        if names is self._last:
+            self._last_sent = bytes(sent)
+        return names, unknown
+
+    def is_last(self, names: list[NodeName]) -> bool:
+        """Whether these are the last names that were found to be of known nodes, each once."""
+        return names is self._last and bool(self._last_sent)
 
     def each_once(self, names: list[NodeName], field: str) -> tuple[list[NodeName], int]:
         """Return *names* in their order, each once, and how many of them no known node has.
@@ -151,7 +173,7 @@ class NodeNames:
             once.discard(_NO_NAME)
             once |= others
         elif len(once) == len(same):
-            self._last = same
+            self._last, self._last_sent = same, b""
         return (same if len(once) == len(same) else list(dict.fromkeys(same))), unknown
 
     def _unknown(self, names: set[NodeName]) -> int:

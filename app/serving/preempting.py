@@ -11,7 +11,7 @@ from fastapi import Response
 from app.serving.decisions import Decisions
 from app.serving.exchange import Call, count_unknown, found_or_status, pod_of, timed
 from app.serving.metrics import Metrics
-from app.serving.victims import decode_preemption, encode_victims
+from app.serving.victims import MOST_BYTES, decode_preemption, encode_victims
 from app.serving.wire import Verb
 
 log = structlog.get_logger()
@@ -26,7 +26,7 @@ class Preempting:
     """
 
     verb = Verb.PREEMPT
-    most_bytes = None
+    most_bytes = MOST_BYTES
 
     def __init__(self, decisions: Decisions, metrics: Metrics) -> None:
         self._decisions = decisions

@@ -18,10 +18,14 @@ from app.errors import BadRequestError
 from app.kube.objects import Pod
 from app.kube.translate import pod_ref, pod_status
 from app.serving.arguments import MOST_POD_BYTES, Counted
-from app.serving.names import NodeNames, check_pod
+from app.serving.body import Content
+from app.serving.names import MOST_CHARACTERS_OF_UID, NodeNames, check_pod
 from app.serving.wire import ExtenderRequest
 from longhorn import NodeName
 
+MOST_BYTES = 32 * 2**20
+"""Of a body: Python keeps four bytes for each character of a text that is not in Latin letters."""
+_MOST_UID_BYTES = MOST_CHARACTERS_OF_UID + 2
 MOST_VICTIMS = 200_000
 """On all nodes together. Of 5,000 nodes kube-scheduler proposes 500 at most, each with some 250
 pods. Source: kubernetes defaultpreemption.GetOffsetAndNumCandidates."""
@@ -34,13 +38,19 @@ class Victim(Counted, rename={"uid": "UID"}, gc=False):
 
     most = MOST_VICTIMS
     what = "victims"
-    uid: str
+    uid: Raw
+    """As it came: it goes back unread."""
+
+    def __post_init__(self) -> None:
+        """Count it, and refuse what is no uid."""
+        super().__post_init__()
+        _check_uid(self.uid)
 
 
 class VictimMetadata(msgspec.Struct, gc=False):
     """Of a whole pod; the uid is the only part that is read."""
 
-    uid: str
+    uid: Raw
 
 
 class WholeVictim(Counted, gc=False):
@@ -88,14 +98,14 @@ _pod_decoder: msgspec.json.Decoder[Pod | None] = msgspec.json.Decoder(Pod | None
 _encoder = msgspec.json.Encoder()
 
 
-def decode_preemption(body: bytes | bytearray, node_names: NodeNames) -> Preemption:
+def decode_preemption(body: Content, node_names: NodeNames) -> Preemption:
     """Decode the body of a call, which is UTF-8.
 
     Raises:
         BadRequestError: It cannot be decoded, has too many nodes or victims, or a name that
             Kubernetes would not accept.
     """
-    if not body.strip():
+    if not len(body):
         raise BadRequestError("the body is empty")
     for counted in (Victim, WholeVictim, Victims):
         counted.numbers = count()
@@ -125,6 +135,14 @@ def encode_victims(preemption: Preemption, accepted: Collection[NodeName]) -> by
     """Encode the victims on the nodes that may be taken."""
     kept = {name: preemption.victims[name] for name in accepted}
     return _encoder.encode(PreemptionResult(kept))
+
+
+def _check_uid(sent: Raw) -> None:
+    text = memoryview(sent)
+    if text.nbytes > _MOST_UID_BYTES or bytes(text[:1]) != b'"':
+        raise BadRequestError(
+            f"the uid of a victim must be a text of at most {MOST_CHARACTERS_OF_UID} characters"
+        )
 
 
 def _pod_of(sent: Raw) -> Pod:

@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Meta, Raw
 
 from app.kube.translate import pod_group, pod_ref, pod_status
-from app.serving.arguments import arguments_of
+from app.serving.arguments import WholeNodes, arguments_of, names_of
+from app.serving.body import Content
 from app.serving.names import NodeNames, check_pod
 from extender import Answer, PodRef, Scores
 from extender.kubernetes import GroupKey, PodStatus
@@ -67,20 +68,26 @@ class ExtenderRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Each once."""
     unknown: int = 0
     """How many of them are no nodes of Longhorn."""
-    nodes: Mapping[NodeName, Raw] | None
-    """The whole nodes by name, if the request has that form; the answer then has it, too."""
+    nodes: WholeNodes | None
+    """The whole nodes, if the request has that form; the answer then has it, too."""
+    names: Raw | None = None
+    """The list of names as it was sent, if that names each candidate once."""
 
 
-Parts = Sequence[bytes | Raw]
+Parts = Sequence[bytes | Raw | memoryview]
 """An answer. Whole nodes in it are parts of the request's body, and it is not made one of them all:
 it would take as much memory as the body."""
 
 _encoder = msgspec.json.Encoder()
 _total_of = attrgetter("total")
-_NO_ITEMS = b'"items":[]'
+_NO_NODES, _NO_ITEMS, _NO_NAMES = (
+    b'"Nodes":{"items":[],"metadata":{}}',
+    b'"items":[]',
+    b'"NodeNames":[]',
+)
 
 
-def decode_request(body: bytes | bytearray, node_names: NodeNames) -> ExtenderRequest:
+def decode_request(body: Content, node_names: NodeNames) -> ExtenderRequest:
     """Decode the body of a call, which is UTF-8.
 
     Raises:
@@ -89,22 +96,19 @@ def decode_request(body: bytes | bytearray, node_names: NodeNames) -> ExtenderRe
     """
     sent = arguments_of(body)
     check_pod(sent.pod)
-    names, field = sent.names, "NodeNames[{}]"
-    if sent.nodes is not None:
-        names, field = sent.nodes.names, "Nodes.items[{}].metadata.name"
-    candidates, unknown = node_names.each_once(names, field)
-    nodes: dict[NodeName, Raw] | None = None
-    if sent.nodes is not None:
-        nodes = {}
-        for name, item in zip(names, sent.nodes.items, strict=True):
-            nodes.setdefault(name, item)
+    if sent.nodes is None:
+        candidates, unknown = node_names.of_list(sent.names, names_of)
+    else:
+        field = "Nodes.items[{}].metadata.name"
+        candidates, unknown = node_names.each_once(sent.nodes.names, field)
     return ExtenderRequest(
         pod=pod_ref(sent.pod),
         status=pod_status(sent.pod),
         group=pod_group(sent.pod),
         candidates=candidates,
         unknown=unknown,
-        nodes=nodes,
+        nodes=sent.nodes,
+        names=sent.names if node_names.is_last(candidates) else None,
     )
 
 
@@ -135,18 +139,27 @@ def _encode(
     failed: Mapping[NodeName, str],
     error: str,
 ) -> Parts:
-    nodes = request.nodes
+    nodes, is_all = request.nodes, accepted == request.candidates
     encoded = _encoder.encode(
         ExtenderFilterResult(
             nodes=None if nodes is None else AcceptedNodes([]),
-            node_names=accepted if nodes is None else None,
+            node_names=([] if is_all and request.names else accepted) if nodes is None else None,
             failed_and_unresolvable_nodes=failed,
             error=error,
         )
     )
-    if not (nodes and accepted):
+    if nodes is None:
+        if not (accepted and is_all and request.names):
+            return [encoded]
+        head, _, tail = encoded.partition(_NO_NAMES)
+        return [head + _NO_NAMES[:-2], request.names, tail]
+    if not accepted:
         return [encoded]
+    if is_all and nodes.value is not None and len(nodes.names) == len(accepted):
+        head, _, tail = encoded.partition(_NO_NODES)
+        return [head + _NO_NODES[:8], nodes.value, tail]
     head, _, tail = encoded.partition(_NO_ITEMS)
-    items: list[bytes | Raw] = [b","] * (2 * len(accepted) - 1)
-    items[::2] = [nodes[name] for name in accepted]
+    by_name = nodes.by_name()
+    items: list[bytes | Raw | memoryview] = [b","] * (2 * len(accepted) - 1)
+    items[::2] = [by_name[name] for name in accepted]
     return [head + _NO_ITEMS[:-1], *items, _NO_ITEMS[-1:] + tail]

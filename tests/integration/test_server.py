@@ -131,7 +131,8 @@ def test_a_request_before_the_last_is_answered_ends_the_connection(goal2: Server
         received = receive_all(connection)
 
     assert received.count(b"HTTP/1.1 200") <= 1
-    assert goal2.metric('connections_ended_total{cause="not_its_turn"}') == before + 1
+    ended = 'connections_ended_total{cause="not_its_turn"}'
+    goal2.wait_for(lambda: goal2.metric(ended) == before + 1)
 
 
 @pytest.mark.parametrize("path", ["/filter", "/healthz"])

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from app.errors import BadRequestError
-from app.serving.arguments import MOST_NODES, Arguments, arguments_of
+from app.serving.arguments import MOST_NODES, Arguments, arguments_of, names_of
 from app.serving.body import SMALL_BYTES
+from longhorn import NodeName
 
 MIB = 2**20
 POD: dict[str, Any] = {"metadata": {"name": "pod"}}
@@ -31,13 +32,22 @@ def lower(body: bytes) -> bytes:
     return body
 
 
-def seen(found: Arguments) -> tuple[str, list[str], list[tuple[str, object]] | None]:
-    """Return the pod, the names, and the nodes with their names."""
-    whole = found.nodes
+def read(body: bytes) -> Arguments:
+    """Read all of a call."""
+    found = arguments_of(body)
+    names_of(found.names)
+    return found
+
+
+def seen(
+    found: Arguments,
+) -> tuple[str, list[NodeName], list[NodeName] | None, dict[NodeName, Any]]:
+    """Return the pod, the names, those of the nodes, and the nodes by them."""
+    whole, names = found.nodes, names_of(found.names)
     if whole is None:
-        return found.pod.metadata.name, [*found.names], None
-    items = [json.loads(bytes(item)) for item in whole.items]
-    return found.pod.metadata.name, [*found.names], [*zip(whole.names, items, strict=True)]
+        return found.pod.metadata.name, names, None, {}
+    items = {name: json.loads(bytes(item)) for name, item in whole.by_name().items()}
+    return found.pod.metadata.name, names, whole.names, items
 
 
 @pytest.mark.parametrize("pod", [POD, LARGE_POD], ids=["small", "large"])
@@ -61,8 +71,9 @@ def test_a_call_of_any_size_is_read(
 
     whole = candidates.get("Nodes")
     items = None if whole is None else whole.get("items") or []
-    named = items and [(each["metadata"]["name"], each) for each in items]
-    assert seen(found) == ("pod", candidates.get("NodeNames", []), named)
+    named = None if items is None else [each["metadata"]["name"] for each in items]
+    by_name = dict(zip(named or (), items or (), strict=True))
+    assert seen(found) == ("pod", candidates.get("NodeNames", []), named, by_name)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +96,7 @@ def test_a_call_of_any_size_is_read(
 )
 def test_a_large_call_that_is_wrong_is_refused_with_the_place(body: bytes, why: str) -> None:
     with pytest.raises(BadRequestError) as caught:
-        arguments_of(body)
+        read(body)
 
     assert why in str(caught.value)
 
@@ -101,11 +112,11 @@ def test_there_are_so_many_candidates_and_no_more(
     names = [f"{number:05}" for number in range(count)]
     body = call(pod, **{key: nodes(*names) if key == "Nodes" else names})
     if is_read:
-        _, found, whole = seen(arguments_of(body))
-        assert found + [name for name, _ in whole or ()] == names
+        _, found, whole, _ = seen(read(body))
+        assert found + (whole or []) == names
     else:
         with pytest.raises(BadRequestError, match="more than 20000 candidates"):
-            arguments_of(body)
+            read(body)
 
 
 WIDE = "\U0001f600".encode()
@@ -130,7 +141,7 @@ def test_nothing_that_is_sent_swells(before: bytes, piece: bytes, after: bytes) 
     tracemalloc.start()
     try:
         with pytest.raises(BadRequestError):
-            arguments_of(body)
+            read(body)
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -76,7 +76,7 @@ def test_no_node_is_no_error(body: object) -> None:
     ("body", "text"),
     [
         (b"", "the body is empty"),
-        (b"  \n", "the body is empty"),
+        (b"  \n", "cannot be decoded"),
         (b"[" * 100_000, "cannot be decoded"),
         ({**of_uids(), "Pod": None}, "the request has no Pod"),
         ({"NodeNameToVictims": {}}, "the request has no Pod"),
@@ -87,7 +87,8 @@ def test_no_node_is_no_error(body: object) -> None:
         (of_uids(a=None), r"cannot be decoded: Expected `object`, got `null`"),
         (of_uids(a={"Pods": [None]}), "cannot be decoded"),
         (of_uids(a={"Pods": [{}]}), "missing required field `UID`"),
-        (of_uids(a={"Pods": [{"UID": 5}]}), "cannot be decoded"),
+        (of_uids(a={"Pods": [{"UID": 5}]}), "the uid of a victim must be a text"),
+        (of_uids(a={"Pods": [{"UID": "x" * 129}]}), "at most 128 characters"),
         (of_pods(a={"Pods": [{"metadata": {}}]}), "missing required field `uid`"),
         (of_uids(a={"NumPDBViolations": "x"}), "cannot be decoded"),
         (of_uids(**{f"n{n}": {} for n in range(MOST_NODES + 1)}), "more than 20000 candidates"),

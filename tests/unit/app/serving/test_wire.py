@@ -328,23 +328,26 @@ BAD: dict[str, tuple[bytes, str]] = {
     "not-a-number": (request(node_names="[NaN]"), "byte"),
     "pod-missing": (b'{"Nodes":null,"NodeNames":["a"]}', "Pod"),
     "pod-null": (request(pod="null"), "Pod"),
-    "pod-empty": (request(pod="{}"), "$.Pod"),
-    "pod-name-missing": (request(pod='{"metadata":{}}'), "$.Pod.metadata"),
-    "pod-name-empty": (request(pod='{"metadata":{"name":""}}'), "$.Pod.metadata.name"),
-    "pod-uid-number": (request(pod='{"metadata":{"name":"p","uid":5}}'), "$.Pod.metadata.uid"),
+    "pod-empty": (request(pod="{}"), "in `Pod`"),
+    "pod-name-missing": (request(pod='{"metadata":{}}'), "`$.metadata` in `Pod`"),
+    "pod-name-empty": (request(pod='{"metadata":{"name":""}}'), "`$.metadata.name` in `Pod`"),
+    "pod-uid-number": (
+        request(pod='{"metadata":{"name":"p","uid":5}}'),
+        "`$.metadata.uid` in `Pod`",
+    ),
     "volumes-object": (
         request(pod='{"metadata":{"name":"p"},"spec":{"volumes":{}}}'),
-        "$.Pod.spec.volumes",
+        "`$.spec.volumes` in `Pod`",
     ),
     "claim-name-number": (
         request(
             pod='{"metadata":{"name":"p"},"spec":{"volumes":'
             '[{"name":"v"},{"name":"w","persistentVolumeClaim":{"claimName":7}}]}}'
         ),
-        "$.Pod.spec.volumes[1].persistentVolumeClaim.claimName",
+        "`$.spec.volumes[1].persistentVolumeClaim.claimName` in `Pod`",
     ),
-    "names-text": (request(node_names='"a,b"'), "$.NodeNames"),
-    "name-number": (request(node_names='["a",5]'), "$.NodeNames[1]"),
+    "names-text": (request(node_names='"a,b"'), "in `NodeNames`"),
+    "name-number": (request(node_names='["a",5]'), "`$[1]` in `NodeNames`"),
     "name-lone-surrogate": (request(node_names='["\\ud800x"]'), ""),
     "nodes-list": (request(nodes="[]"), "$.Nodes"),
     "items-object": (request(nodes='{"items":{}}'), "$.Nodes.items"),
@@ -358,11 +361,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     "deep-ignored": (request(extra=f'"X":{"[" * DEPTH}{"]" * DEPTH},'), "recursion"),
     "group-text": (
         request(pod='{"metadata":{"name":"pod"},"spec":{"schedulingGroup":"gang"}}'),
-        "$.Pod.spec.schedulingGroup",
+        "`$.spec.schedulingGroup` in `Pod`",
     ),
     "group-number": (
         request(pod='{"metadata":{"name":"p"},"spec":{"schedulingGroup":{"podGroupName":1}}}'),
-        "$.Pod.spec.schedulingGroup.podGroupName",
+        "`$.spec.schedulingGroup.podGroupName` in `Pod`",
     ),
     "group-name": (
         request(pod='{"metadata":{"name":"p"},"spec":{"schedulingGroup":{"podGroupName":"a/b"}}}'),
@@ -371,8 +374,8 @@ BAD: dict[str, tuple[bytes, str]] = {
     "node-null": (listed("null"), "Nodes.items[1]"),
     "node-without-metadata": (listed("{}"), "Nodes.items[1]"),
     "node-name-empty": (listed('{"metadata":{"name":""}}'), "Nodes.items[1]"),
-    "lower-case-nodes": (f'{{"pod":{POD},"nodes":[]}}'.encode(), "`nodes`"),
-    "lower-case-names": (f'{{"pod":{POD},"nodenames":["a",5]}}'.encode(), "`$[1]` in `nodenames`"),
+    "lower-case-nodes": (f'{{"pod":{POD},"nodes":[]}}'.encode(), "$.nodes"),
+    "lower-case-names": (f'{{"pod":{POD},"nodenames":["a",5]}}'.encode(), "`$[1]` in `NodeNames`"),
 }
 
 
