@@ -70,15 +70,17 @@ class Beside:
         def rest() -> None:
             """Stand still for so long that the thread takes no more than its share."""
             nonlocal spent, at
-            took = time.thread_time() - spent
-            too_early = took / SHARE - (time.monotonic() - at)
-            if too_early > 0:
-                time.sleep(min(too_early, _LONGEST_REST_SECONDS))
+            time.sleep(rest_seconds(time.thread_time() - spent, time.monotonic() - at))
             spent, at = time.thread_time(), time.monotonic()
             self._loop.call_later(_INTERVAL_SECONDS, rest)
 
         rest()
         self._loop.run_forever()
+
+
+def rest_seconds(took_seconds: float, passed_seconds: float) -> float:
+    """Return for how long to rest after so much CPU in so much time."""
+    return min(max(0.0, took_seconds / SHARE - passed_seconds), _LONGEST_REST_SECONDS)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -6,88 +6,61 @@ A point is named by its words in bold, a chapter without points by its title.
 from collections.abc import Mapping
 
 POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "Ask for any pod": {
+    "see that it is there": {
+        "tests/integration/test_tls.py": (
+            "test_plain_http_is_refused_on_the_port_of_https",
+            "test_probes_and_metrics_need_no_certificate_on_their_own_port",
+        ),
+        "tests/unit/app/serving/test_http.py": (
+            "test_what_is_inside_is_never_shown_on_the_port_of_the_metrics",
+        ),
+    },
+    "take time": {
+        "tests/integration/test_door.py": (
+            "test_strangers_displace_strangers_alone",
+            "test_who_says_nothing_is_sent_away",
+            "test_the_metrics_take_a_share_of_the_time_and_the_answers_the_rest",
+        ),
+    },
+    "have room held, or read which nodes have room": {
+        "tests/integration/test_tls.py": (
+            "test_a_client_without_or_with_a_wrong_certificate_is_not",
+            "test_a_client_with_another_name_of_the_same_ca_is_refused_by_its_name",
+            "test_it_is_refused_every_path",
+        ),
+        "tests/e2e/test_tls.py": (
+            "test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits",
+        ),
+    },
+    "close kube-scheduler's connections": {
+        "tests/integration/test_door.py": ("test_strangers_displace_strangers_alone",),
+    },
+    "ask for any pod": {
         "tests/integration/test_strangers.py": (
             "test_anybody_is_told_where_there_is_room_and_which_claims_exist",
         ),
     },
-    "Have room held for a pod that waits": {
+    "have room held": {
         "tests/integration/test_strangers.py": (
             "test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking",
-            "test_a_pod_that_does_not_exist_takes_no_room",
-            "test_for_pods_that_do_not_wait_nothing_is_held",
-            "test_if_a_known_client_invents_a_pod_its_room_is_free_soon",
-            "test_an_invented_pod_whose_claim_has_its_node_is_not_held_for_either",
-            "test_a_client_is_believed_for_no_more_pods_at_once_than_were_found",
-            "test_a_client_that_has_invented_a_pod_is_looked_up_before_its_answers",
-            "test_while_pods_cannot_be_looked_up_kube_scheduler_is_answered",
-        ),
-        "tests/unit/app/instance/test_trust.py": (
-            "test_each_pod_that_exists_adds_to_it_up_to_a_bound",
-            "test_one_that_does_not_takes_as_much_as_a_hundred_add",
+            "test_the_room_of_a_pod_that_does_not_exist_is_free_soon",
         ),
     },
-    "Add nodes to the hold of a pod that waits": {
-        "tests/integration/test_strangers.py": (
-            "test_who_asks_first_cannot_take_back_what_kube_scheduler_was_told",
-            "test_who_repeats_a_real_request_frees_no_room",
-            "test_who_repeats_a_request_takes_no_room_once_a_claim_has_its_node",
-        ),
+    "take back what was told of a pod that waits": {
+        "tests/integration/test_holds.py": ("test_the_same_pod_asked_twice_at_once_has_one_hold",),
     },
-    "Have a waiting pod woken in vain": {
-        "tests/integration/test_strangers.py": (
-            "test_a_pod_is_woken_in_vain_if_a_stranger_asks_about_another_node",
-        ),
-    },
-    "Deceive `doctor`": {
-        "tests/integration/test_strangers.py": ("test_doctor_may_be_deceived_by_any_request",),
-    },
-    "Take time": {
-        "tests/unit/app/serving/test_turns.py": (
-            "test_clients_that_are_not_known_come_after_those_that_are",
-            "test_they_take_a_tenth_of_the_time_and_others_need_not_wait_for_that",
-        ),
-        "tests/integration/test_strangers.py": (
-            "test_who_reaches_the_port_first_makes_kube_scheduler_wait_for_no_look_up",
-        ),
-        "tests/integration/test_connections.py": (
-            "test_beyond_the_limit_the_connection_that_waits_longest_gives_way",
-            "test_headers_have_a_deadline_however_many_bytes_come",
-            "test_an_answer_that_is_not_taken_has_a_deadline",
-            "test_answers_that_are_not_taken_are_kept_up_to_a_bound",
-        ),
-        "tests/integration/test_server.py": (
-            "test_a_slow_body_is_408_and_others_are_answered_meanwhile",
-        ),
-        "tests/e2e/test_strangers.py": ("test_pods_get_their_nodes_beside_them",),
-    },
-    "Read `/debug/state` and the picture": {
+    "read `/debug/state` and the picture": {
         "tests/integration/test_debug_state.py": (
             "test_it_is_not_served_unless_it_is_wanted",
             "test_holds_and_what_they_charge_are_shown",
         ),
     },
-    "free room that is held for others": {
+    "take the hold of another pod": {
         "tests/integration/test_strangers.py": (
             "test_a_pod_of_the_same_uid_is_an_error_and_ends_no_hold",
-            "test_a_hold_of_an_invented_pod_does_not_keep_out_the_real_one_of_its_uid",
-            "test_a_version_that_was_never_given_changes_nothing",
-            "test_a_nomination_that_a_stranger_leaves_out_frees_no_room",
         ),
-        "tests/e2e/test_strangers.py": ("test_they_take_no_room_and_free_none",),
-    },
-    "make pods wait with invented ones": {
-        "tests/integration/test_strangers.py": (
-            "test_who_invents_again_and_again_makes_no_pod_wait",
-        ),
-        "tests/e2e/test_strangers.py": ("test_pods_get_their_nodes_beside_them",),
-    },
-    "keep a waiting pod from being woken": {
-        "tests/integration/test_strangers.py": (
-            "test_a_pod_is_woken_whatever_a_stranger_was_told_about_it",
-            "test_a_pod_is_woken_though_its_uid_was_given_to_an_invented_one",
-            "test_who_waited_before_a_new_leader_is_woken_whatever_a_stranger_asks",
-            "test_an_invented_pod_does_not_wait_for_room",
+        "tests/unit/extender/holds/test_size.py": (
+            "test_the_hold_of_a_uid_is_for_the_pod_that_has_asked_first",
         ),
     },
     "change or read an object of the cluster": {
@@ -112,59 +85,22 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "test_requests_that_are_invented_or_large_leave_nothing_behind",
             "test_a_body_of_128_mib_is_answered_or_refused_within_300_mib",
         ),
-    },
-    "keep others from having room held": {
-        "tests/unit/extender/holds/test_size.py": (
-            "test_a_client_may_have_so_much_that_as_much_is_left",
-            "test_who_asks_about_a_pod_of_another_one_adds_nodes_at_the_cost_of_that_one",
+        "tests/integration/test_server.py": (
+            "test_a_body_in_chunks_is_refused_before_any_of_it_is_read",
+            "test_headers_are_bounded",
         ),
     },
-    "take back what kube-scheduler was told": {
+    "Without certificates": {
         "tests/integration/test_strangers.py": (
-            "test_who_has_the_address_of_kube_scheduler_is_taken_for_it",
+            "test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking",
         ),
     },
-    "have room held for invented pods": {
-        "tests/integration/test_strangers.py": (
-            "test_if_a_known_client_invents_a_pod_its_room_is_free_soon",
-            "test_a_client_that_has_invented_a_pod_is_looked_up_before_its_answers",
-        ),
-    },
-    "only clients with a certificate from your CA": {
-        "tests/integration/test_tls.py": (
-            "test_a_client_with_the_right_certificate_is_answered",
-            "test_a_client_without_or_with_a_wrong_certificate_is_not",
-        ),
-        "tests/e2e/test_tls.py": (
-            "test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits",
-        ),
-    },
-    "those that you name": {
-        "tests/integration/test_tls.py": (
-            "test_a_client_with_an_allowed_name_is_answered",
-            "test_a_client_with_another_name_of_the_same_ca_is_refused_by_its_name",
-            "test_it_is_refused_every_path",
-        ),
-        "tests/e2e/test_tls.py": ("test_pods_go_where_they_have_room_with_certificates_and_names",),
-    },
-    "Everybody reads the metrics": {
-        "tests/integration/test_tls.py": (
-            "test_probes_and_metrics_need_no_certificate_on_their_own_port",
-        ),
-        "tests/integration/test_connections.py": ("test_metrics_may_have_a_port_of_their_own",),
-        "tests/unit/app/serving/test_http.py": (
-            "test_what_is_inside_is_never_shown_on_the_port_of_the_metrics",
-        ),
-    },
-    "Everybody asks `/mutate`": {
+    "The webhook": {
         "tests/integration/test_tls.py": ("test_the_webhook_needs_no_certificate_of_its_clients",),
         "tests/integration/test_mutate.py": (
             "test_a_pod_that_may_have_longhorn_volumes_gets_the_resource",
             "test_a_pod_with_other_volumes_is_created_as_it_is",
             "test_each_port_serves_its_own_clients_alone",
-        ),
-        "tests/unit/manifests/test_chart.py": (
-            "test_who_may_reach_the_port_is_as_given_and_the_pods_of_the_chart",
         ),
     },
     "Who may edit the Lease": {

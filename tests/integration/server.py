@@ -124,12 +124,12 @@ def serving(example: str, **environ: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def serving_cluster(
-    folder: Path, port: int, name: str = "serve", **environ: str
+    folder: Path, port: int, name: str = "serve", module: str = "cli", **environ: str
 ) -> Iterator[Server]:
     """Run a command that serves on the API server at *port*."""
     file = folder / "kubeconfig"
     file.write_text(yaml.safe_dump(kubeconfig(port, BEARER)))
-    ours = [sys.executable, "-m", "cli", name, "--kubeconfig", str(file)]
+    ours = [sys.executable, "-m", module, name, "--kubeconfig", str(file)]
     pod = {"EXTENDER_POD_NAME": "extender-0", "EXTENDER_NODE_NAME": "node-1"}
     with _running([*ours, "--host", "127.0.0.1", "--port", "0"], pod | environ) as server:
         yield server

@@ -3,20 +3,17 @@
 import contextlib
 import signal
 import socket
-import ssl
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import pytest
 import trustme
 
 from tests.admission import new_pod, of_claim, review
-from tests.certificates import HOST
+from tests.certificates import HOST, Authority
 from tests.integration.server import (
     PATIENCE_SECONDS,
     Server,
@@ -29,40 +26,6 @@ from tests.integration.server import (
 NODES = ("node-1", "node-2", "node-3", "node-4")
 _PACE_SECONDS = 0.02
 """Between two requests of a client that goes on and on, so that the server has a core to itself."""
-
-
-class Authority(NamedTuple):
-    """Who signs, and the folder that the server reads."""
-
-    ca: trustme.CA
-    folder: Path
-
-    def write(self) -> None:
-        """Give the server a new certificate, as kubelet does: all files change at one moment."""
-        issued = self.ca.issue_cert(HOST)
-        version = Path(tempfile.mkdtemp(dir=self.folder))
-        (version / "tls.crt").write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
-        (version / "tls.key").write_bytes(issued.private_key_pem.bytes())
-        (version / "ca.crt").write_bytes(self.ca.cert_pem.bytes())
-        link = self.folder / "..data_tmp"
-        link.symlink_to(version.name)
-        link.rename(self.folder / "..data")
-
-    def settings(self, *, client_ca: bool) -> dict[str, str]:
-        data = self.folder / "..data"
-        settings = {
-            "EXTENDER_TLS_CERT_FILE": str(data / "tls.crt"),
-            "EXTENDER_TLS_PRIVATE_KEY_FILE": str(data / "tls.key"),
-            "EXTENDER_METRICS_PORT": "0",
-        }
-        return settings | ({"EXTENDER_CLIENT_CA_FILE": str(data / "ca.crt")} if client_ca else {})
-
-    def client(self, certificate: trustme.LeafCert | None = None) -> httpx.Client:
-        context = ssl.create_default_context()
-        self.ca.configure_trust(context)
-        if certificate is not None:
-            certificate.configure_cert(context)
-        return httpx.Client(verify=context, timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
