@@ -32,7 +32,7 @@ VALUES_PER_BYTE = 2
 that it is packed to. YAML of Kubernetes has less than one."""
 FEW_VALUES = 100_000
 """So many are read in any case."""
-PIECE_BYTES = 2**20
+_PIECE_BYTES = 2**20
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """As zips are packed. Of the others Python unpacks any amount at once."""
 _GZIP = b"\x1f\x8b"
@@ -70,7 +70,17 @@ class Member(NamedTuple):
 
 def pieces(file: _Stream) -> Iterator[bytes]:
     """Go through a file in pieces, until its end."""
-    return iter(partial(file.read, PIECE_BYTES), b"")
+    return iter(partial(file.read, _PIECE_BYTES), b"")
+
+
+def content_of(file: _Stream, limit_bytes: int = sys.maxsize) -> bytes:
+    """Read a file until its end, or one piece beyond the limit; it is never in memory twice."""
+    content = io.BytesIO()
+    for piece in pieces(file):
+        content.write(piece)
+        if content.tell() > limit_bytes:
+            break
+    return content.getvalue()
 
 
 def is_archive(path: Path) -> bool:
@@ -147,7 +157,7 @@ def _zipped(
             raise _too_much(origin)
         with _told(origin), archive.open(member) as file:
             # In pieces: all at once is unpacked first, and cut to the size it has then.
-            text = b"".join(pieces(file))
+            text = content_of(file)
         left_bytes -= len(text)
         yield Member(member.filename, text, _most_values(min(size_bytes, member.compress_size)))
 
@@ -207,7 +217,7 @@ def _in_tar(
         left_bytes -= member.size
         if left_bytes < 0:  # of a sparse file, which has less than its size
             raise _too_much(f"{path}:{member.name}")
-        yield Member(member.name, b"".join(pieces(file)), most_values)
+        yield Member(member.name, content_of(file), most_values)
 
 
 def gunzipped(path: Path, content: bytes) -> tuple[bytes, int]:
@@ -222,7 +232,7 @@ def gunzipped(path: Path, content: bytes) -> tuple[bytes, int]:
         most_values = _most_values(len(content))
         limit_bytes = min(SIZE_LIMIT_BYTES, _most_unpacked_bytes(len(content)))
         with _told(name_of(path)), _Gzip(name_of(path), io.BytesIO(content), limit_bytes) as file:
-            content = b"".join(pieces(file))
+            content = content_of(file)
     _refuse_packed(path, content)
     return content, most_values
 

@@ -3,14 +3,16 @@
 import json
 import re
 import sys
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 
 from app.errors import InputError
-from cli.archives import PIECE_BYTES, SIZE_LIMIT_BYTES, gunzipped, pieces
+from cli.archives import SIZE_LIMIT_BYTES, content_of, gunzipped
 from cli.loader import (
     Counted,
     Loader,
@@ -28,6 +30,44 @@ _CUT = "; if it was cut off there, make it again"
 _MAY_BE_JSON = re.compile(rb"(\xef\xbb\xbf)?\s*[{\[]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _JSON = json.JSONDecoder(parse_float=number)
+_BETWEEN = re.compile(rb"\}\r?\n\{")
+"""Where one object ends and another one begins. Within one this cannot be: it would have a comma
+there, and its texts have no end of line."""
+
+
+class Undecoded(NamedTuple):
+    """An object as it is in JSON, of which nothing is decoded before its kind is asked for."""
+
+    origin: str
+    text: msgspec.Raw
+    inherited: Mapping[str, Any]
+    """What its list says of it; what it says itself counts more."""
+
+    def decoded(self) -> object:
+        """Return all of it.
+
+        Raises:
+            InputError: It cannot be parsed.
+        """
+        try:
+            [document] = _parse_json(bytes(self.text))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.origin} cannot be parsed: {one_line(error)}") from error
+        return {**self.inherited, **document} if isinstance(document, dict) else document
+
+
+class _List(msgspec.Struct, rename="camel"):
+    """What has items."""
+
+    items: list[msgspec.Raw]
+    api_version: Any = None
+    kind: Any = None
+
+
+_Outermost = list[msgspec.Raw] | _List | msgspec.Raw | None
+"""What is decoded of a value: that of a list alone, whose items are not."""
+_SEVERAL = msgspec.json.Decoder(list[msgspec.Raw] | _List | None)
+_ONE = msgspec.json.Decoder(msgspec.Raw)
 
 
 def load_documents(path: Path, loader: type[yaml.CSafeLoader] = Loader) -> list[tuple[str, object]]:
@@ -36,8 +76,18 @@ def load_documents(path: Path, loader: type[yaml.CSafeLoader] = Loader) -> list[
     Raises:
         InputError: There is no such file, or it cannot be read or parsed.
     """
+    return [
+        (origin, each.decoded() if isinstance(each, Undecoded) else each)
+        for origin, each in documents_of(path, loader)
+    ]
+
+
+def documents_of(
+    path: Path, loader: type[yaml.CSafeLoader] = Loader
+) -> Iterator[tuple[str, object]]:
+    """Read them one after another, those of JSON `Undecoded`."""
     content, most_values = gunzipped(path, read_bytes(path))
-    return list(objects(name_of(path), suffix(path), content, loader, most_values))
+    return objects(name_of(path), suffix(path), content, loader, most_values)
 
 
 def suffix(path: Path) -> str:
@@ -75,8 +125,7 @@ def _read(path: Path, limit_bytes: int) -> bytes:
         if path.stat().st_size > limit_bytes:
             raise InputError(f"{path} is larger than {limit_bytes} B")
         with path.open("rb") as file:
-            # A pipe does not say how much comes: no more than one piece too many is read.
-            return b"".join(islice(pieces(file), limit_bytes // PIECE_BYTES + 1))
+            return content_of(file, limit_bytes)  # A pipe does not say how much comes.
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -115,6 +164,8 @@ def objects(
 ) -> Iterator[tuple[str, object]]:
     """Read the objects of a text, each with where it comes from and its index.
 
+    Those of JSON are `Undecoded`, unless it has what only Python's reader takes.
+
     Args:
         origin: Where the text comes from.
         suffix: `.json` for what is JSON. Anything else is JSON or YAML.
@@ -125,9 +176,10 @@ def objects(
     Raises:
         InputError: It cannot be parsed, or was cut off.
     """
+    documents: Sequence[object]
     if suffix == ".json" or _MAY_BE_JSON.match(text):
         try:
-            documents = _parse_json(text, most_values)
+            documents = _split_json(text, most_values) or _parse_json(text)
         except (ValueError, RecursionError) as error:
             if suffix == ".json":
                 cut = _CUT if isinstance(error, json.JSONDecodeError) and _is_cut(error) else ""
@@ -137,14 +189,35 @@ def objects(
         documents = parse_yaml(origin, text, loader, most_values)
         for index, document in enumerate(documents):
             _check_whole(f"{origin}[{index}]", document)
-    for index, document in enumerate(documents):
-        yield from _flattened(f"{origin}[{index}]", document)
+    with progress("reading", len(text), counts=False) as count:
+        for index, document in enumerate(documents):
+            for each in _flattened(f"{origin}[{index}]", document):
+                yield each
+                if isinstance(each[1], Undecoded):
+                    count(len(memoryview(each[1].text)))
 
 
-def _parse_json(text: bytes, most_values: int) -> list[object]:
-    """Return the values of *text*, of which there may be some one after another."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
+def _split_json(text: bytes, most_values: int) -> list[_Outermost]:
+    """Return the values of *text* undecoded; none if it has what `_parse_json` alone may read."""
+    if most_values < sys.maxsize and sum(map(text.count, (b",", b"[", b"{"))) > most_values:
         raise too_many(most_values)
+    places = [0, *(each.end() - 1 for each in _BETWEEN.finditer(text)), len(text)]
+    try:
+        return [_outermost(memoryview(text)[begin:end]) for begin, end in pairwise(places)]
+    except (msgspec.DecodeError, RecursionError):
+        return []
+
+
+def _outermost(text: memoryview | msgspec.Raw) -> _Outermost:
+    try:
+        found: _Outermost = _SEVERAL.decode(text)
+    except msgspec.ValidationError:
+        found = _ONE.decode(text)
+    return found
+
+
+def _parse_json(text: bytes) -> list[object]:
+    """Return the values of *text*, of which there may be some one after another."""
     given, end = text.decode(json.detect_encoding(text), "surrogatepass"), 0
     documents = list[object]()
     while end < len(given) or not documents:
@@ -188,19 +261,32 @@ def _flattened(origin: str, document: object) -> Iterator[tuple[str, object]]:
         yield from _listed(origin, document)
         return
     for index, each in enumerate(document):
-        yield from _listed(f"{origin}[{index}]", each)
+        part = _outermost(each) if isinstance(each, msgspec.Raw) else each
+        yield from _listed(f"{origin}[{index}]", part)
 
 
 def _listed(origin: str, document: object) -> Iterator[tuple[str, object]]:
     """Take apart what has items."""
     if document is None:
         return
-    if not (isinstance(document, dict) and isinstance(document.get("items"), list)):
+    if isinstance(document, _List):
+        inherited = _inherited(document.api_version, document.kind)
+        for index, text in enumerate(document.items):
+            where = f"{origin}.items[{index}]"
+            yield where, Undecoded(where, text, inherited)
+    elif isinstance(document, msgspec.Raw):
+        yield origin, Undecoded(origin, document, {})
+    elif isinstance(document, dict) and isinstance(document.get("items"), list):
+        inherited = _inherited(document.get("apiVersion"), document.get("kind"))
+        for index, item in enumerate(document["items"]):
+            whole = {**inherited, **item} if isinstance(item, dict) else item
+            yield f"{origin}.items[{index}]", whole
+    else:
         yield origin, document
-        return
-    kind = document.get("kind")
-    inherited = {}
+
+
+def _inherited(api_version: object, kind: object) -> Mapping[str, object]:
+    """Return what the items of a typed list do not say themselves."""
     if isinstance(kind, str) and kind.endswith("List") and kind != "List":
-        inherited = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
-    for index, item in enumerate(document["items"]):
-        yield f"{origin}.items[{index}]", {**inherited, **item} if isinstance(item, dict) else item
+        return {"apiVersion": api_version, "kind": kind.removesuffix("List")}
+    return {}

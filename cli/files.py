@@ -7,7 +7,7 @@ from app.errors import BrokenObjectError, InputError
 from app.kube.resource import Kinds
 from cli.archives import is_archive
 from cli.bundles import BundleLoader, archived, place_in_bundle
-from cli.documents import SUFFIXES, load_documents, suffix
+from cli.documents import SUFFIXES, Undecoded, documents_of, suffix
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.resources import IN_FILES
@@ -90,13 +90,15 @@ def _documents(path: Path) -> Iterator[tuple[str, object]]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _file(path: Path) -> list[tuple[str, object]]:
+def _file(path: Path) -> Iterator[tuple[str, object]]:
     """Read the objects of one file, which may be of a bundle that was unpacked."""
-    return load_documents(path, BundleLoader if place_in_bundle(path.absolute()) else Loader)
+    return documents_of(path, BundleLoader if place_in_bundle(path.absolute()) else Loader)
 
 
 def _name(document: object) -> str:
     """Say the kind and name of an object that was read."""
+    if isinstance(document, Undecoded):
+        document = document.decoded()
     if not isinstance(document, dict):
         return "object"
     return f"{document['kind']} {document['metadata']['name']}"
