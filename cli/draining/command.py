@@ -15,15 +15,15 @@ from app.settings import Settings
 from cli.bundles import bundled_namespaces
 from cli.draining.cluster import Cluster, Means, cluster_of, situation
 from cli.draining.completeness import check_files, check_live, unknown, unknown_pods
-from cli.draining.judging import May, judge
+from cli.draining.judging import May, Verdict, judge
 from cli.draining.lines import lines, summary
 from cli.draining.report import DrainReport, make_next_report, make_report
 from cli.files import load_cluster
 from cli.kube.draining.kinds import DRAINED
 from cli.names import node_name
 from cli.options import (
-    Output,
-    Printed,
+    PrintedWide,
+    WideOutput,
     check_origin,
     command_of,
     load_settings,
@@ -34,6 +34,7 @@ from cli.options import (
     warner,
 )
 from cli.paragraphs import output_width
+from cli.progress import progress
 from cli.watching import Watched, ask_again, check_watched, waiting_of
 from longhorn import NodeName
 from planner.errors import unknown as unknown_name
@@ -74,7 +75,7 @@ class _Options(Watched, frozen=True, kw_only=True):
         bool,
         typer.Option("--watch", help="Ask again until the answer is yes."),
     ] = False
-    output: Printed = Output.TABLE
+    output: PrintedWide = WideOutput.TABLE
 
 
 @command_of(_Options)
@@ -102,7 +103,8 @@ def may_drain(given: _Options) -> None:
         report = _waited(ask, given) if given.watch else ask()
     else:
         report = _ask_files(question, given.cluster_file, given.also)
-    print_answer(report, given.output, lines(report, output_width()))
+    shown = lines(report, output_width(), wide=given.output is WideOutput.WIDE)
+    print_answer(report, given.output, shown)
     raise typer.Exit(_STATUSES[report.may])
 
 
@@ -154,14 +156,16 @@ def _answer(
     for name in question.nodes:
         if name not in cluster.hosts:
             raise InputError(str(unknown_name("Kubernetes Node", name, cluster.hosts)))
-    if not question.next:
-        together = situation(cluster, question.nodes, question.means)
-        verdicts = [judge(name, together, unsure) for name in question.nodes]
-        return make_report(verdicts, origin)
-    verdicts = [
-        judge(name, situation(cluster, [name], question.means), unsure) for name in question.nodes
-    ]
-    return make_next_report(verdicts, cluster, origin)
+    together = situation(cluster, question.nodes, question.means)
+    verdicts = list[Verdict]()
+    with progress("nodes", len(question.nodes)) as count:
+        for name in question.nodes:
+            alone = situation(cluster, [name], question.means) if question.next else together
+            verdicts.append(judge(name, alone, unsure))
+            count(1)
+    if question.next:
+        return make_next_report(verdicts, cluster, origin)
+    return make_report(verdicts, origin)
 
 
 def _say(found: DrainReport | ApiError) -> None:

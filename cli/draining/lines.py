@@ -7,30 +7,54 @@ from cli.catalogue import OBSTACLES
 from cli.draining.judging import May
 from cli.draining.obstacles import Caution
 from cli.draining.report import DrainReport, NextReport, NodeReport, ObstacleReport
-from cli.paragraphs import paragraph
+from cli.paragraphs import paragraph, table
 from planner.naming import first_of
 
+_TOLD = {May.YES: "yes", May.NOT_YET: "not yet", May.UNKNOWN: "not known"}
 _COLOURS = {May.YES: "green", May.NOT_YET: "red", May.UNKNOWN: "yellow"}
 _MOST_ALIKE = 10
 """Obstacles of one code that are shown."""
 _MOST_CAUTIONED = 5
 """Objects of which the same is said that are named; -o json has all."""
-_MOST_PAIRS = 20
+_MOST_PAIRS = _MOST_READY = 20
 _ORDER = {code: number for number, code in enumerate(OBSTACLES)}
 _INDENT = 3
+_CUT = " ..."
 _ARROW = "-> "
 
 
-def lines(report: DrainReport, width: int) -> Iterator[str]:
-    """Write a report."""
+def lines(report: DrainReport, width: int, *, wide: bool = False) -> Iterator[str]:
+    """Write a report: of several nodes of which one is to go, a line each, unless it is wide."""
     if report.next is not None:
         yield from _next(report.next, report, width)
     elif len(report.nodes) > 1:
         yield from paragraph("", _answer_for_all(report), width, colour=_COLOURS[report.may])
+    if report.next is not None and len(report.nodes) > 1 and not wide:
+        yield ""
+        yield from _in_short(report.nodes, width)
+        return
     for number, node in enumerate(report.nodes):
         if number or report.next is not None or len(report.nodes) > 1:
             yield ""
         yield from _node(node, width)
+
+
+def _in_short(nodes: Sequence[NodeReport], width: int) -> Iterator[str]:
+    """Write a line for each node: the answer, how much is in the way, and what comes first."""
+    rows = [
+        (each.node, _TOLD[each.may], str(len(found)), next(iter(found), ""))
+        for each in nodes
+        for found in [_in_the_way(each)]
+    ]
+    for line in table([("node", "may go", "in the way", "first"), *rows], figures={2}):
+        yield line if len(line) <= width else f"{line[: width - len(_CUT)].rstrip()}{_CUT}"
+    text = "all that is in the way, and what to do: name one node, or give -o wide"
+    yield from paragraph("", text, width)
+
+
+def _in_the_way(node: NodeReport) -> Sequence[str]:
+    """Return what is in the way of a node, or what is not known of it if nothing is."""
+    return [f"{each.object} {each.text}" for each in node.obstacles] or node.unknown
 
 
 def answer(node: NodeReport) -> str:
@@ -53,9 +77,8 @@ def summary(report: DrainReport) -> str:
 
 def _short(node: NodeReport) -> str:
     if node.may is not May.NOT_YET:
-        return {May.YES: "yes", May.UNKNOWN: "not known"}[node.may]
-    more = f" and {len(node.obstacles) - 1} more" if len(node.obstacles) > 1 else ""
-    return f"not yet, {node.obstacles[0].object} {node.obstacles[0].text}{more}"
+        return _TOLD[node.may]
+    return f"{_TOLD[node.may]}, {first_of(_in_the_way(node), 1)}"
 
 
 def _answer_for_all(report: DrainReport) -> str:
@@ -124,7 +147,7 @@ def _next(found: NextReport, report: DrainReport, width: int) -> Iterator[str]:
         return
     yield from paragraph("", f"{found.node} may go next", width, colour=colour)
     if others := found.ready[1:]:
-        yield from paragraph("or: ", ", ".join(others), width)
+        yield from paragraph("or: ", first_of(others, _MOST_READY), width)
     total = len(found.together) + len(found.apart)
     if found.together and not found.apart and total > 1:
         yield from paragraph("at once: ", "any two of these", width)

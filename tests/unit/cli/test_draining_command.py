@@ -57,6 +57,37 @@ def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
     assert (found, out.splitlines()[0][: len(first)], err) == (status, first, "")
 
 
+def test_which_node_is_next_comes_with_a_line_for_each_node_and_wide_with_all_of_it(
+    run: Run,
+) -> None:
+    _, short, _ = run("--next", *ALL_NODES)
+    _, wide, _ = run("--next", *ALL_NODES, "-o", "wide")
+    _, alone, _ = run("node-4")
+
+    assert [line.split()[:4] for line in short.splitlines()[-7:-1]] == [
+        ["node", "may", "go", "in"],
+        ["node-1", "yes", "0"],
+        ["node-2", "not", "yet", "1"],
+        ["node-3", "not", "yet", "1"],
+        ["node-4", "not", "yet", "2"],
+        ["node-5", "yes", "0"],
+    ]
+    assert alone in wide
+    assert "2  Pod default/web-5c-k7 has an emptyDir" in short
+
+
+def test_of_many_nodes_that_may_go_some_are_named_and_each_has_its_line(
+    run: Run, tmp_path: Path
+) -> None:
+    names = [f"node-{number}" for number in range(60)]
+    files = file_with(tmp_path, *(each for name in names for each in node(name)))
+
+    _, out, _ = run("--next", *names, files=files)
+
+    assert "node-19, node-20 and 39 more" in " ".join(out.split())
+    assert len(out.splitlines()) < 60 + 12
+
+
 def test_what_is_in_the_way_has_its_reason_longhorns_words_and_its_remedy(run: Run) -> None:
     _, out, _ = run("node-3")
 
@@ -101,7 +132,15 @@ def test_what_is_said_of_many_volumes_is_said_once_and_five_are_named(
     assert len(json.loads(answer)["nodes"][0]["cautions"]) == 7
 
 
-@pytest.mark.parametrize("arguments", [("node-4",), ("--next", *ALL_NODES), ("node-1", "node-4")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("node-4",),
+        ("--next", *ALL_NODES),
+        ("--next", *ALL_NODES, "-o", "wide"),
+        ("node-1", "node-4"),
+    ],
+)
 @pytest.mark.parametrize("width", [60, 80])
 def test_lines_are_as_wide_as_the_output(
     run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int
