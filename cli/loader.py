@@ -10,10 +10,11 @@ from typing import IO, Any
 
 import yaml
 
-from cli.archives import BY_HAND
+from cli.archives import BY_HAND, FEW_VALUES
 
 _DEPTH_LIMIT = 200
 _DIGITS_LIMIT = 30
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class Counted(io.BytesIO):
@@ -109,6 +110,24 @@ class Loader(yaml.CSafeLoader):
             "map": yaml.CSafeLoader.construct_yaml_map,
         }.items()
     } | {None: yaml.CSafeLoader.construct_undefined}
+
+    _merged = 0
+    """So many keys were taken over from other mappings, by `<<`."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Take over what `<<` names, unless it is too much: aliases of aliases have no bound."""
+        named = [value for key, value in node.value if key.tag == _MERGE]
+        for value in named:
+            for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                if isinstance(each, yaml.MappingNode):
+                    self.flatten_mapping(each)
+                    self._merged += len(each.value)
+                if self._merged > FEW_VALUES:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"<< takes over more than {FEW_VALUES} keys in all",
+                        problem_mark=node.start_mark,
+                    )
+        super().flatten_mapping(node)
 
     def construct_mapping(
         self,

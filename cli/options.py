@@ -1,5 +1,6 @@
 """Options that several commands have, and what is done with them."""
 
+import json
 import os
 import re
 import sys
@@ -67,6 +68,7 @@ Namespace = Annotated[
         "default.",
     ),
 ]
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
 DEFAULT_NAMESPACE = "default"
 """Where the cluster is files."""
 
@@ -251,7 +253,8 @@ def written_answer(report: msgspec.Struct, output: StrEnum, lines: Iterable[str]
     """
     try:
         if output.value == Output.JSON:
-            return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+            text = msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
+            return _BEYOND_ASCII.sub(_escaped, text) + "\n"
         if output.value == Output.YAML:
             return written_yaml(report)
     except UnicodeEncodeError as error:  # of a file, or half a character in JSON
@@ -259,6 +262,11 @@ def written_answer(report: msgspec.Struct, output: StrEnum, lines: Iterable[str]
             f"{error.object!r:.100} is in the answer and no Unicode; rename it, or leave out -o"
         ) from error
     return "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Write a character that is no ASCII, or an escape if it could change what a terminal shows."""
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def print_text(text: str) -> None:

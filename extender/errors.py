@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+_MOST_CHARACTERS = 500
+"""Of a part of a text. Names have 317 at most, with their namespace, and our own words fewer."""
+
 
 class ClaimProblem(StrEnum):
     """Why a claim does not lead to a volume."""
@@ -37,7 +40,7 @@ class UnresolvableClaimError(ExtenderError):
     """
 
     def __init__(self, problem: ClaimProblem, kind: str, name: str, text: str, advice: str) -> None:
-        super().__init__(f"{kind} {name} {text}; {advice}")
+        super().__init__(f"{kind} {cut(name)} {cut(text)}; {cut(advice)}")
         self.problem = problem
         self.kind = kind
         self.name = name
@@ -47,6 +50,11 @@ class UnseenObjectError(UnresolvableClaimError):
     """What a claim leads to is not known. kube-scheduler asks for no pod whose claims it does not
     know, so that it may be heard of any moment.
     """
+
+
+def cut(text: str) -> str:
+    """Return a text with what is in an object, but not more of it than anybody reads."""
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 def sized(size_bytes: int) -> str:

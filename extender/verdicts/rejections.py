@@ -14,6 +14,8 @@ from typing import ClassVar
 
 import msgspec
 
+from extender.errors import cut
+
 
 class ClusterChange(Flag):
     """Kinds of change that may end a rejection.
@@ -135,7 +137,7 @@ class NodeTags(Rejection, frozen=True, kw_only=True):
     def __str__(self) -> str:
         if not self.selector:
             return "Longhorn node has tags, and a volume without node selector needs one without"
-        return f"Longhorn node lacks a tag of node selector {','.join(self.selector)}"
+        return f"Longhorn node lacks a tag of node selector {cut(','.join(self.selector))}"
 
 
 class Topology(Rejection, frozen=True):

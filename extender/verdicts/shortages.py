@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from extender.errors import sized
+from extender.errors import cut, sized
 from extender.verdicts.rejections import ClusterChange, Rejection
 
 
@@ -74,7 +74,7 @@ class DiskTags(Rejection, frozen=True, kw_only=True):
     def __str__(self) -> str:
         if not self.selector:
             return "no usable disk without tags, which a volume without disk selector needs"
-        return f"no usable disk has all tags of disk selector {','.join(self.selector)}"
+        return f"no usable disk has all tags of disk selector {cut(','.join(self.selector))}"
 
 
 class FilesystemLimit(Rejection, frozen=True, kw_only=True):

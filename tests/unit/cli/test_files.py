@@ -235,6 +235,32 @@ def test_aliases_of_aliases_of_aliases_take_no_time(write: Write) -> None:
     assert nodes_of(write(node("a", f"spec:\n  l0: &l0 [x]\n{laughs}"))) == ["a"]
 
 
+FEW = "l0: &l0 {" + ", ".join(f"k{number}: x" for number in range(100)) + "}\n"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param(
+            "".join(
+                f"l{level}: &l{level} {{<<: [{', '.join([f'*l{level - 1}'] * 9)}]}}\n"
+                for level in range(1, 12)
+            ),
+            id="merges-of-merges",
+        ),
+        pytest.param(f"x: {{<<: [{', '.join(['*l0'] * 2_000)}]}}\n", id="a-long-list"),
+        pytest.param("x:\n" + "- {<<: *l0}\n" * 2_000, id="many"),
+    ],
+)
+def test_merge_keys_that_take_over_too_much_are_refused_by_line(write: Write, bomb: str) -> None:
+    path = write(FEW + bomb)
+
+    text = refusal(path)
+
+    assert text.startswith(" is not YAML: << takes over more than 100000 keys in all at line ")
+    assert peak_bytes(path) < 16 * MEBIBYTE
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from cli.__main__ import main
 from cli.commands import commands
 from cli.documents import parse_yaml
-from cli.options import Output, WideOutput, written_yaml
+from cli.options import Output, WideOutput, written_answer, written_yaml
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.planning.steps import steps
 from tests.unit.cli.plans import ROOT, Run
@@ -77,6 +77,33 @@ def test_yaml_says_what_json_says(names: dict[str, str], sizes: tuple[int, ...])
     assert yaml.safe_load(text) == json.loads(msgspec.json.encode(report))
     if "<<" not in names:  # a merge key to our own reader
         assert parse_yaml("it", text.encode()) == [yaml.safe_load(text)]
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_json_has_escapes_for_what_could_change_a_terminal(names: dict[str, str]) -> None:
+    report = Told(names=names, sizes_bytes=(), output=Output.JSON)
+
+    text = written_answer(report, Output.JSON, ())
+
+    assert json.loads(text)["names"] == names
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("\u009b31m", r"\u009b31m"),
+        ("\x7f", r"\u007f"),
+        ("a\u202eb", r"a\u202eb"),
+        ("\u2066", r"\u2066"),
+        ("\U000e0041", r"\udb40\udc41"),
+        ("Größe 木", "Größe 木"),
+    ],
+)
+def test_letters_of_all_languages_stay_as_they_are(name: str, expected: str) -> None:
+    report = Told(names={"it": name}, sizes_bytes=(), output=Output.JSON)
+
+    assert f'"it": "{expected}"' in written_answer(report, Output.JSON, ())
 
 
 def test_what_some_readers_take_for_a_number_is_quoted() -> None:
