@@ -19,7 +19,7 @@ from longhorn.balance import level_of, most_even, together
 from longhorn.clones import lacks_source
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
-from longhorn.hosts import Host, Hosts, first_with_room
+from longhorn.hosts import Host, Hosts, first_with_room, with_room_in
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeDisks, meets_topology, refusal_of
 from longhorn.records import BackingImage, DiskId, Locality, NodeName, Reason, Volume
@@ -125,7 +125,9 @@ def search(
     in_use = [r for r in counted if not (r.failed and replaces_failed)]
     beside = hosts.beside(others)
     order = groups_of(volume, usage_of(in_use, hosts.spaces), settings, hosts.spaces)
-    found = first_with_room(order, beside, counted, volume, settings)
+    kept = beside is hosts.each
+    with_room = hosts.with_room_in if kept else lambda group: with_room_in(group, beside)
+    found = first_with_room(order, with_room, counted, volume, settings)
     if not found:
         tried = (
             host.reasons

@@ -1,6 +1,6 @@
 """The nodes that Longhorn considers for a replica, and on which of their disks it fits."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -13,6 +13,9 @@ from longhorn.nodes import NodeDisks, has_tags, meets_topology, refusal_of
 from longhorn.records import DiskId, NodeName, Reason, Volume
 from longhorn.replicas import Replica
 from longhorn.settings import Settings
+
+_MOST_KEPT = 32
+"""So many sets of zones: those of a volume's replicas in one of a few zones each."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +76,8 @@ class Hosts:
         self.spaces: dict[NodeName, NodeDisks] = {}
         self.each: dict[NodeName, Host] = {}
         self._need = need
+        self._outside: dict[frozenset[str], dict[NodeName, Host]] = {}
+        """What `outside` returned, by the zones."""
         for space in spaces:
             self.note(space.node.name, space)
 
@@ -80,13 +85,33 @@ class Hosts:
         """Note that a node has changed, None if it is gone."""
         self.spaces.pop(name, None)
         self.each.pop(name, None)
+        for found in self._outside.values():
+            found.pop(name, None)
         if space is None or refusal_of(space.node) is not None:
             return
         if meets_topology(space.node, self._need.topology) and starts_replicas(
             space.engines, self._need.engine
         ):
             self.spaces[name] = space
-            self.each[name] = host_of(space, self._need, self.settings)
+            host = self.each[name] = host_of(space, self._need, self.settings)
+            for zones, found in self._outside.items():
+                if _is_outside(host, zones):
+                    found[name] = host
+
+    def with_room_in(self, group: Group) -> Mapping[NodeName, Host]:
+        """Return those with a disk that fits of the nodes that are in a group.
+
+        Of a group that zones alone decide they are kept: nearly all replicas go to one of these,
+        and between two of them few nodes have changed.
+        """
+        if group.only is not None or group.but or not group.asks_for_tags:
+            return with_room_in(group, self.each)
+        zones = frozenset(group.but_zones)
+        if zones not in self._outside:
+            if len(self._outside) == _MOST_KEPT:
+                self._outside.clear()
+            self._outside[zones] = with_room_in(group, self.each)
+        return self._outside[zones]
 
     def beside(self, replicas: Collection[Replica]) -> Mapping[NodeName, Host]:
         """Return what fits beside other replicas of the same volume."""
@@ -106,7 +131,7 @@ class Hosts:
 
 def first_with_room(
     order: Iterable[Group],
-    hosts: Mapping[NodeName, Host],
+    with_room: Callable[[Group], Mapping[NodeName, Host]],
     replicas: Iterable[Replica],
     volume: Volume,
     settings: Settings,
@@ -116,28 +141,28 @@ def first_with_room(
     If every disk that fits holds one, none counts, or all if the volume's replicas may share disks.
 
     Args:
-        hosts: Which disks pass all other checks.
+        with_room: Returns the nodes of a group with disks that pass all other checks.
         replicas: Those of the volume that count, also ones being deleted.
     """
     used = {r.disk for r in replicas if r.disk is not None}  # by UUID alone, on whatever node
     for group in order:
-        found = _with_room_in(group, hosts)
+        found = with_room(group)
         cut = {
             name: host.without(used)
             for disk in used
             for name, host in found.items()
             if disk in host.unused_bytes
         }
-        fresh = found
-        if cut:
-            fresh = {name: cut.get(name, host) for name, host in found.items()}
-            fresh = {name: host for name, host in fresh.items() if host.unused_bytes}
+        full = {name for name, host in cut.items() if not host.unused_bytes}
+        fresh = {**found, **cut} if cut else found
+        if full:
+            fresh = {name: host for name, host in fresh.items() if name not in full}
         if fresh or (found and may_share_disk(volume, settings)):
             return fresh or found
     return {}
 
 
-def _with_room_in(group: Group, hosts: Mapping[NodeName, Host]) -> dict[NodeName, Host]:
+def with_room_in(group: Group, hosts: Mapping[NodeName, Host]) -> dict[NodeName, Host]:
     """Return those with a disk that fits of the nodes that are in a group.
 
     It is `Group.has` for all at once: with thousands of nodes most of a search is spent here.
@@ -153,6 +178,10 @@ def _with_room_in(group: Group, hosts: Mapping[NodeName, Host]) -> dict[NodeName
         and name not in but
         and host.zone not in but_zones
     }
+
+
+def _is_outside(host: Host, zones: frozenset[str]) -> bool:
+    return bool(host.unused_bytes) and host.has_tags and host.zone not in zones
 
 
 def disk_reason(

@@ -11,7 +11,7 @@ from longhorn.clones import may_be_rebuilt
 from longhorn.disks import DiskSpace, mismatch
 from longhorn.engines import starts_replicas
 from longhorn.groups import groups_of, usage_of
-from longhorn.hosts import Host, first_with_room
+from longhorn.hosts import Host, first_with_room, with_room_in
 from longhorn.needs import Need, need_of
 from longhorn.nodes import NodeDisks, has_tags, refusal_of
 from longhorn.records import BackingImage, DiskId, NodeName, Volume
@@ -89,7 +89,9 @@ def reusable(
             spaces[name] = space
     healthy = [replica for replica in own if not replica.failed]
     order = groups_of(volume, usage_of(healthy, spaces), settings, spaces)
-    chosen = first_with_room(order, hosts, healthy, volume, settings)
+    chosen = first_with_room(
+        order, lambda group: with_room_in(group, hosts), healthy, volume, settings
+    )
     found = [
         replica
         for replica in failed

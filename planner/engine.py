@@ -92,7 +92,8 @@ class Scheduler:
                 continue
             of_nodes = map(scores.__getitem__, nodes)
             totals = [total + weight * score for total, score in zip(totals, of_nodes, strict=True)]
-        return {name: round(total, _DIGITS) for name, total in zip(nodes, totals, strict=True)}
+        rounded = {total: round(total, _DIGITS) for total in {*totals}}  # of few different ones
+        return dict(zip(nodes, map(rounded.__getitem__, totals), strict=True))
 
     def _best(self, scores: Mapping[NodeName, float]) -> NodeName | None:
         if not scores:

@@ -181,7 +181,6 @@ class Plan:
         self._placed.update((pod.key, None) for pod in told if pod.node is not None)
         self._note_unplanned(told)
         own = {volume.name for pod in told for volume in self.volumes.of_pod(pod)}
-        names = self.names()
         events = [
             pod_event(
                 pod,
@@ -195,13 +194,13 @@ class Plan:
             for pod in told
         ]
         self._waiting = [batch for batch in map(self._left, self._waiting) if batch.pods]
-        return [*events, *self.moves(done.settled, names, but=own)]
+        return [*events, *self._moves(done.settled, but=own)]
 
     def settle(self) -> list[Event]:
         """Let Longhorn do what it can, then the pods that wait; return what happened."""
         self.follow()
         settled = self.volumes.settle()
-        return [*self.moves(settled, self.names()), *self.schedule()]
+        return [*self._moves(settled), *self.schedule()]
 
     def follow(self) -> None:
         """Have Longhorn see how nodes, disks and settings are now; what it does, it does later."""
@@ -221,14 +220,19 @@ class Plan:
             for batch in self._waiting
         ]
 
-    def moves(
-        self,
-        settled: Settled,
-        names: Mapping[VolumeName, str],
-        but: Iterable[VolumeName] = (),
-    ) -> list[Event]:
+    def _moves(self, settled: Settled, but: Iterable[VolumeName] = ()) -> list[Event]:
         """Return what Longhorn did to volumes other than *but*."""
         passed_over = {*but}
+        moved = [
+            (kind, each)
+            for kind, replicas in (
+                (Kind.REPLICA_PLACED, settled.placed),
+                (Kind.REPLICA_REMOVED, settled.removed),
+            )
+            for each in replicas
+            if each.volume not in passed_over
+        ]
+        names = self.names() if moved else {}  # each time they are those of all claims
         return [
             Event(
                 kind=kind,
@@ -236,12 +240,7 @@ class Plan:
                 node=each.node,
                 text=self.disk_of(each),
             )
-            for kind, replicas in (
-                (Kind.REPLICA_PLACED, settled.placed),
-                (Kind.REPLICA_REMOVED, settled.removed),
-            )
-            for each in replicas
-            if each.volume not in passed_over
+            for kind, each in moved
         ]
 
     def names(self) -> dict[VolumeName, str]:

@@ -62,11 +62,13 @@ class Replicas:
     def place_next(self, name: VolumeName) -> Replica | tuple[Reason, ...] | None:
         """Place one replica of a volume, or say why none can be; None if none is due."""
         volume = self._cluster.get(Volume, name)
-        if volume is None or self.is_broken(volume):
+        if volume is None:
             return None
         due = self._due(volume)
         pending = self._pending(volume)
         if pending is None and (due.waits or not (due.anywhere or due.on_node)):
+            return None
+        if self.is_broken(volume):
             return None
         replica = pending or self._new_replica(volume, due.on_node)
         view = self._cluster.view
