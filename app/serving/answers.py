@@ -50,9 +50,9 @@ class InPieces(Response):
 def response_of(answer: bytes | Sequence[bytes | Raw | memoryview], status: int = 200) -> Response:
     """Return an answer in JSON, which may have many parts."""
     parts = [answer] if isinstance(answer, bytes) else answer
-    if len(parts) > 1:
+    if sum(memoryview(part).nbytes for part in parts) > PIECE_BYTES:
         return InPieces(parts, status)
-    return Response(bytes(parts[0]), status, media_type=JSON)
+    return Response(b"".join(parts), status, media_type=JSON)
 
 
 def pieces(parts: Sequence[bytes | Raw | memoryview], sizes: Sequence[int]) -> Iterator[bytes]:
