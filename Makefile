@@ -143,10 +143,11 @@ cluster-stop: install-dev ## End that cluster; nothing of it is left
 e2e-nodes: install-dev ## Run the end-to-end tests that need real nodes (needs root)
 	$(BIN)/python -m pytest -m nodes tests/cluster
 
-install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, ADMISSION=policy, TLS=secret|cert-manager, SECOND_SCHEDULER=v1.36.2, NAMESPACE=
+install-cluster: ## Install with kubectl: IMAGE=, CLUSTER_IP=, INJECTION=policy, ADMISSION=policy, TLS=secret|cert-manager|insecure, PLAIN_UNTIL=, SECOND_SCHEDULER=v1.36.2, NAMESPACE=
 	$(PYTHON) -m supply.overlay --image '$(IMAGE)' --cluster-ip '$(CLUSTER_IP)' \
 		$(if $(INJECTION),--injection '$(INJECTION)') \
 		$(if $(ADMISSION),--admission '$(ADMISSION)') $(if $(TLS),--tls '$(TLS)') \
+		$(if $(PLAIN_UNTIL),--plain-until '$(PLAIN_UNTIL)') \
 		$(if $(SECOND_SCHEDULER),--second-scheduler '$(SECOND_SCHEDULER)') \
 		$(if $(NAMESPACE),--namespace '$(NAMESPACE)') dist/install
 	$(if $(NAMESPACE),,kubectl apply --filename manifests/namespace.yaml)

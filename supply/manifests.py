@@ -28,6 +28,8 @@ _SOURCE = re.compile(r"^---\n# Source: [^/\n]+/(.+)\n", re.MULTILINE)
 """What Helm writes above each document: the chart and the template."""
 OWN = "--set=mode=cluster-scheduler"
 """Manifests are for the cluster's own kube-scheduler; the second one is a folder of its own."""
+CLOSED = "--set=tls.mode=secret,tls.clientNames={kube-scheduler}"
+"""And for clients with a certificate from `manifests/certificates.sh` or from cert-manager."""
 _SCHEDULER = "templates/secondary-scheduler"
 _TIMEOUT_SECONDS = 60
 _LONGEST_DEFAULT = 40
@@ -162,7 +164,7 @@ def files() -> dict[Path, str]:
     """
     written = {README: readme(README.read_text(encoding="utf-8"))}
     for folder in FOLDERS:
-        documents = by_template(render(OWN, *folder.options))
+        documents = by_template(render(OWN, CLOSED, *folder.options))
         for name, template in folder.templates.items():
             text = "---\n".join(documents[template])
             written[MANIFESTS / folder.path / name] = _head(template) + text

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 NAME = "longhorn-scheduler-extender"
 BASE, SECOND = Path("manifests/base"), Path("manifests/secondary-scheduler")
 _COMPONENTS = Path("manifests/components")
-TLS = {"secret": ("tls",), "cert-manager": ("tls", "cert-manager")}
-"""The components for each way to get certificates."""
+TLS = {"secret": (), "cert-manager": ("cert-manager",), "insecure": ("insecure",)}
+"""The components for each way to get certificates, or to do without."""
 _BINDING = "MutatingAdmissionPolicyBinding"
 _SCHEDULER = "registry.k8s.io/kube-scheduler"
 
@@ -39,8 +39,10 @@ class Wanted(NamedTuple):
     """Whether pods are to have the extender's resource by themselves."""
     with_admission_policy: bool = False
     """Whether what the account may change is limited by more than RBAC."""
-    tls: str = ""
-    """Where certificates come from: one of `TLS`, or empty for plain HTTP."""
+    tls: str = "secret"
+    """Where certificates come from: one of `TLS`."""
+    plain_until: str = ""
+    """Until when plain HTTP is answered as well, like 2027-01-31T12:00:00Z; empty: never."""
     second_scheduler: str = ""
     """The version of a second kube-scheduler, like v1.36.2; empty: none."""
     namespace: str = ""
@@ -59,7 +61,8 @@ def main() -> int:
     )
     parser.add_argument("--injection", choices=("none", "policy"), default="none")
     parser.add_argument("--admission", choices=("none", "policy"), default="none")
-    parser.add_argument("--tls", choices=("none", *TLS), default="none")
+    parser.add_argument("--tls", choices=TLS, default="secret")
+    parser.add_argument("--plain-until", default="", metavar="TIME")
     parser.add_argument("--second-scheduler", default="", metavar="VERSION")
     parser.add_argument("--namespace", default="")
     parser.add_argument("folder", type=Path)
@@ -69,7 +72,8 @@ def main() -> int:
         arguments.cluster_ip.split(),
         arguments.injection == "policy",
         arguments.admission == "policy",
-        "" if arguments.tls == "none" else arguments.tls,
+        arguments.tls,
+        arguments.plain_until,
         arguments.second_scheduler,
         arguments.namespace,
     )
@@ -93,43 +97,61 @@ def overlay(wanted: Wanted, root: Path) -> dict[str, Any]:
     Raises:
         OverlayError: The image, an address or a version cannot be used.
     """
-    if wanted.namespace and (wanted.second_scheduler or wanted.with_admission_policy):
-        raise OverlayError(
-            "NAMESPACE goes with neither SECOND_SCHEDULER nor ADMISSION=policy, which say in more "
-            "places where they are: install with Helm, or leave it out"
-        )
-    components = TLS.get(wanted.tls, ())
-    if wanted.with_policy:
-        if wanted.second_scheduler and not wanted.addresses:
-            raise OverlayError(
-                "INJECTION=policy gives pods the resource and no schedulerName, so they would wait "
-                "for ever: leave it out with SECOND_SCHEDULER, or install with Helm"
-            )
-        components = (*components, "injection-policy")
-    if wanted.with_admission_policy:
-        components = (*components, "admission-policy")
-    patches = [_patch("Service", NAME, _service(wanted.addresses))]
-    if wanted.tls == "cert-manager":
-        patches.append(_patch("Certificate", NAME, [("ipAddresses", [*wanted.addresses])]))
+    _refuse(wanted)
+    policies = {
+        "injection-policy": wanted.with_policy,
+        "admission-policy": wanted.with_admission_policy,
+    }
+    components = [*TLS[wanted.tls], *(name for name, is_wanted in policies.items() if is_wanted)]
     content: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [str(root / BASE)],
         "images": [{"name": NAME, **_image(wanted.image)}],
         "components": [str(root / _COMPONENTS / each) for each in components],
-        "patches": patches if wanted.addresses else [],
+        "patches": [*_patches(wanted)],
     }
     if wanted.namespace:
         content["namespace"] = wanted.namespace
-        if wanted.with_policy:
-            at = [("paramRef/namespace", wanted.namespace)]
-            content["patches"].append(_patch(_BINDING, f"{NAME}-injection.longhorn-scheduler", at))
     if version := wanted.second_scheduler:
-        if not re.fullmatch(r"v\d+\.\d+\.\d+", version):
-            raise OverlayError(f"SECOND_SCHEDULER is {version!r}; it must be like v1.36.2")
         content["resources"].append(str(root / SECOND))
         content["images"].append({"name": _SCHEDULER, "newTag": version})
     return content
+
+
+def _refuse(wanted: Wanted) -> None:
+    """Refuse what does not go together, and what is no version."""
+    version = wanted.second_scheduler
+    if wanted.namespace and (version or wanted.with_admission_policy):
+        raise OverlayError(
+            "NAMESPACE goes with neither SECOND_SCHEDULER nor ADMISSION=policy, which say in more "
+            "places where they are: install with Helm, or leave it out"
+        )
+    if wanted.tls == "insecure" and (version or wanted.plain_until):
+        raise OverlayError(
+            "TLS=insecure goes with neither SECOND_SCHEDULER, which calls with its certificate, "
+            "nor PLAIN_UNTIL: install with Helm, or leave it out"
+        )
+    if wanted.with_policy and version and not wanted.addresses:
+        raise OverlayError(
+            "INJECTION=policy gives pods the resource and no schedulerName, so they would wait "
+            "for ever: leave it out with SECOND_SCHEDULER, or install with Helm"
+        )
+    if version and not re.fullmatch(r"v\d+\.\d+\.\d+", version):
+        raise OverlayError(f"SECOND_SCHEDULER is {version!r}; it must be like v1.36.2")
+
+
+def _patches(wanted: Wanted) -> Iterator[dict[str, Any]]:
+    if wanted.addresses:
+        yield _patch("Service", NAME, _service(wanted.addresses))
+        if wanted.tls == "cert-manager":
+            yield _patch("Certificate", NAME, [("ipAddresses", [*wanted.addresses])])
+    if wanted.plain_until:
+        variable = {"name": "EXTENDER_PLAIN_UNTIL", "value": wanted.plain_until}
+        yield _patch("Deployment", NAME, [("template/spec/containers/0/env/-", variable)])
+    if wanted.namespace and wanted.with_policy:
+        at = [("paramRef/namespace", wanted.namespace)]
+        yield _patch(_BINDING, f"{NAME}-injection.longhorn-scheduler", at)
 
 
 def _patch(kind: str, name: str, fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.integration.server import Server, serving
-from tests.unit.manifests.charted import NAME, charted, find, hooks
+from tests.unit.manifests.charted import INSECURE, NAME, charted, find, hooks
 
 pytestmark = pytest.mark.tools
 
@@ -55,7 +55,7 @@ def probe(*arguments: str) -> tuple[int, str]:
     """Run the script of the test pod; return its status and what it says."""
     pod = find(hooks(""), "Pod", f"{NAME}-test")
     [container] = pod["spec"]["containers"]
-    script, _ = container["args"]
+    script, *_ = container["args"]
     assert container["command"] == ["python", "-c"]
     done = subprocess.run(
         [sys.executable, "-I", "-c", script, *arguments],
@@ -101,18 +101,13 @@ def test_an_answer_with_an_error_does_not_pass(plain: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "files"),
-    [
-        ("fixed-address", ()),
-        ("tls-secret", FILES),
-        ("tls-self-signed", FILES),
-        ("tls-issuer", FILES[:1]),
-    ],
+    ("option", "files"),
+    [(INSECURE, ()), ("--set=tls.mode=secret", FILES), ("--set=tls.mode=certManager", FILES)],
 )
 def test_the_pod_of_the_test_has_the_files_that_it_names(
-    values: str, files: tuple[str, ...]
+    option: str, files: tuple[str, ...]
 ) -> None:
-    pod = find(hooks(values), "Pod", f"{NAME}-test")
+    pod = find(hooks("", option), "Pod", f"{NAME}-test")
     [container] = pod["spec"]["containers"]
     _, url, *given = container["args"]
     mounts = [mount["mountPath"] for mount in container.get("volumeMounts", [])]

@@ -14,9 +14,18 @@ root, and the name. */}}
 {{ last . }}.{{ (first .).Release.Namespace }}
 {{- end }}
 
-{{- define "extender.refuseNames" -}}
+{{- define "extender.refuse" -}}
 {{- if or .Values.nameOverride .Values.fullnameOverride -}}
 {{- fail "nameOverride and fullnameOverride must be empty: one release serves one Longhorn, and its names are fixed in rights, in the service and in kube-scheduler's configuration" -}}
+{{- end -}}
+{{- if eq .Values.tls.mode "none" -}}
+{{- fail "tls.mode none is called insecure now, and is no longer what is installed without a word: leave tls.mode out, or set it to insecure if plain HTTP is what you want (docs/upgrade.md#to-closed-doors)" -}}
+{{- end -}}
+{{- if not (default dict .Values.tls | dig "clientCertificates" true) -}}
+{{- fail "tls.clientCertificates is gone: only clients with a certificate are answered. Set it to null; for clients without one there is tls.mode insecure (docs/upgrade.md#to-closed-doors)" -}}
+{{- end -}}
+{{- if and .Values.tls.clientNames (include "extender.isInsecure" .) -}}
+{{- fail "tls.clientNames needs certificates, which the mode insecure has not" -}}
 {{- end -}}
 {{- end }}
 
@@ -122,8 +131,46 @@ app: {{ include "extender.name" . }}
 {{- end }}
 {{- end }}
 
+{{/* Whether kube-scheduler calls by plain HTTP: true or empty. */}}
+{{- define "extender.isInsecure" -}}
+{{- if eq .Values.tls.mode "insecure" -}}
+true
+{{- end }}
+{{- end }}
+
 {{- define "extender.scheme" -}}
-{{ eq .Values.tls.mode "none" | ternary "http" "https" }}
+{{ include "extender.isInsecure" . | empty | ternary "https" "http" }}
+{{- end }}
+
+{{/* The Secret of which the control-plane nodes get copies. */}}
+{{- define "extender.kubeSchedulerSecret" -}}
+{{ include "extender.name" . }}-kube-scheduler
+{{- end }}
+
+{{/* Until when plain HTTP is answered as well: by a release that was open, while those that call it change.
+Empty: never. */}}
+{{- define "extender.plainUntil" -}}
+{{- $format := "2006-01-02T15:04:05Z" -}}
+{{- $now := dateInZone $format now "UTC" -}}
+{{- $live := dict -}}
+{{- with lookup "apps/v1" "Deployment" .Release.Namespace (include "extender.name" .) -}}
+{{- range (first .spec.template.spec.containers).env -}}
+{{- $_ := set $live .name (.value | default "") -}}
+{{- end -}}
+{{- end -}}
+{{- $wasOpen := and $live (not (hasKey $live "EXTENDER_CLIENT_CA_FILE")) -}}
+{{- $given := .Values.tls.plainUntil -}}
+{{- if include "extender.isInsecure" . -}}
+{{- else if eq (include "extender.mode" .) "cluster-scheduler" -}}
+{{- if and $wasOpen (le $given $now) -}}
+{{- fail (printf "this release answers kube-scheduler by plain HTTP, and would no longer: give kube-scheduler its certificate in the time that you set with tls.plainUntil, such as %s, or set tls.mode to insecure (docs/upgrade.md#to-closed-doors)" (dateInZone $format (now | dateModify "24h") "UTC")) -}}
+{{- end -}}
+{{ $given }}
+{{- else if $wasOpen -}}
+{{ dateInZone $format (now | dateModify "15m") "UTC" }}
+{{- else if gt (index $live "EXTENDER_PLAIN_UNTIL" | default "") $now -}}
+{{ index $live "EXTENDER_PLAIN_UNTIL" }}
+{{- end -}}
 {{- end }}
 
 {{/* The name in certificates that kube-scheduler checks. */}}
@@ -164,15 +211,19 @@ helm.sh/resource-policy: keep
 {{- end }}
 {{- end }}
 
-{{/* Who may reach the port of kube-scheduler, as YAML; empty: everybody. */}}
+{{/* Who may reach the port of kube-scheduler, as YAML; empty: everybody. The cluster's own kube-scheduler
+calls from the hosts' network, of which nothing is known here. */}}
 {{- define "extender.peers" -}}
-{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.from -}}
-{{ toYaml .Values.networkPolicy.from }}
-{{- if include "extender.secondScheduler" . }}
+{{- $isOwn := eq (include "extender.mode" .) "cluster-scheduler" -}}
+{{- if or .Values.networkPolicy.from (not $isOwn) -}}
+{{- with .Values.networkPolicy.from }}
+{{- toYaml . }}
+{{ end }}
+{{- if include "extender.secondScheduler" . -}}
 - podSelector:
     matchLabels:
       app: longhorn-scheduler
-{{- end }}
+{{ end -}}
 # The pod of `helm test`.
 - podSelector:
     matchLabels:
@@ -180,20 +231,9 @@ helm.sh/resource-policy: keep
 {{- end }}
 {{- end }}
 
-{{/* The port of probes and metrics, by its name in the pods: another one than kube-scheduler's if not
-everybody may call that. */}}
-{{- define "extender.metricsPort" -}}
-{{ or (ne .Values.tls.mode "none") (include "extender.peers" . | empty | not) | ternary "metrics" "http" }}
-{{- end }}
-
 {{/* The names of clients that are answered; empty: every name that the CA has signed. */}}
 {{- define "extender.clientNames" -}}
-{{- with .Values.tls.clientNames -}}
-{{- if or (eq $.Values.tls.mode "none") (not $.Values.tls.clientCertificates) -}}
-{{- fail "tls.clientNames needs clients' certificates: set tls.mode, and leave tls.clientCertificates at true" -}}
-{{- end -}}
-{{ join "," . }}
-{{- end }}
+{{ .Values.tls.clientNames | default (eq .Values.tls.mode "secret" | ternary list (list "kube-scheduler")) | join "," }}
 {{- end }}
 
 {{/* Where clients in pods find the files for TLS. */}}
@@ -236,25 +276,30 @@ the service are left out. */}}
 - name: EXTENDER_LOG_LEVEL
   value: {{ .Values.logLevel | quote }}
 {{- end }}
-{{- if ne .Values.tls.mode "none" }}
+{{- if include "extender.isInsecure" . }}
+# Whoever reaches the port is answered.
+- name: EXTENDER_INSECURE
+  value: "true"
+{{- else }}
 - name: EXTENDER_TLS_CERT_FILE
   value: /etc/longhorn-scheduler-extender/tls/tls.crt
 - name: EXTENDER_TLS_PRIVATE_KEY_FILE
   value: /etc/longhorn-scheduler-extender/tls/tls.key
-{{- if .Values.tls.clientCertificates }}
 - name: EXTENDER_CLIENT_CA_FILE
   value: /etc/longhorn-scheduler-extender/tls/ca.crt
-{{- end }}
-{{- end }}
 {{- with include "extender.clientNames" . }}
 - name: EXTENDER_CLIENT_NAMES
   value: {{ . | quote }}
 {{- end }}
-{{- if eq (include "extender.metricsPort" .) "metrics" }}
-# Probes and metrics get a port of their own, in plain HTTP.
+{{- with include "extender.plainUntil" . }}
+# Until then clients that do not have their certificate yet are answered by plain HTTP.
+- name: EXTENDER_PLAIN_UNTIL
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+# Probes and metrics, in plain HTTP: the kubelet and Prometheus have no certificate.
 - name: EXTENDER_METRICS_PORT
   value: "9505"
-{{- end }}
 {{- if not .Values.wakeUp }}
 - name: EXTENDER_WAKE_UP
   value: "false"
@@ -273,7 +318,7 @@ the service are left out. */}}
 {{- end }}
 
 {{- define "extender.volumeMounts" -}}
-{{- if ne .Values.tls.mode "none" }}
+{{- if not (include "extender.isInsecure" .) }}
 # The whole folder. With a subPath the kubelet would never replace the files.
 - name: tls
   mountPath: /etc/longhorn-scheduler-extender/tls
@@ -288,7 +333,7 @@ the service are left out. */}}
 {{- end }}
 
 {{- define "extender.volumes" -}}
-{{- if ne .Values.tls.mode "none" }}
+{{- if not (include "extender.isInsecure" .) }}
 - name: tls
   secret:
     secretName: {{ .Values.tls.secretName }}
@@ -308,14 +353,7 @@ the service are left out. */}}
 {{- define "extender.clientVolume" -}}
 - name: tls
   secret:
-    {{- if .Values.tls.clientCertificates }}
     secretName: {{ .Values.tls.clientSecretName }}
-    {{- else }}
-    secretName: {{ .Values.tls.secretName }}
-    items:
-      - key: ca.crt
-        path: ca.crt
-    {{- end }}
     # The process is not root.
     defaultMode: 0444
 {{- end }}

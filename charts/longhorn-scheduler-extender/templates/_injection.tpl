@@ -93,6 +93,10 @@ objectSelector:
   value: /etc/longhorn-scheduler-extender/webhook/tls.crt
 - name: EXTENDER_WEBHOOK_PRIVATE_KEY_FILE
   value: /etc/longhorn-scheduler-extender/webhook/tls.key
+{{- if .Values.injection.webhook.clientCASecretName }}
+- name: EXTENDER_WEBHOOK_CLIENT_CA_FILE
+  value: /etc/longhorn-scheduler-extender/webhook-clients/ca.crt
+{{- end }}
 {{- with include "extender.injection.schedulerName" . }}
 - name: EXTENDER_WEBHOOK_SCHEDULER_NAME
   value: {{ . | quote }}
@@ -108,21 +112,17 @@ objectSelector:
 {{- end }}
 {{- end }}
 
-{{/* For the ingress of the NetworkPolicy. */}}
-{{- define "extender.injection.networkPolicyPorts" -}}
-{{- if eq (include "extender.injection.mode" .) "webhook" -}}
-# The API server, which calls the webhook from the network of the hosts.
-- port: 9506
-  protocol: TCP
-{{- end }}
-{{- end }}
-
 {{- define "extender.injection.volumeMounts" -}}
 {{- if eq (include "extender.injection.mode" .) "webhook" -}}
 # The whole folder. With a subPath the kubelet would never replace the files.
 - name: webhook
   mountPath: /etc/longhorn-scheduler-extender/webhook
   readOnly: true
+{{- if .Values.injection.webhook.clientCASecretName }}
+- name: webhook-clients
+  mountPath: /etc/longhorn-scheduler-extender/webhook-clients
+  readOnly: true
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -134,6 +134,12 @@ objectSelector:
     # The files belong to root, and the process is another user. Only this container has the
     # volume, so no other process sees them.
     defaultMode: 0444
+{{- with .Values.injection.webhook.clientCASecretName }}
+- name: webhook-clients
+  secret:
+    secretName: {{ . }}
+    items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
 {{- end }}
 {{- end }}
 

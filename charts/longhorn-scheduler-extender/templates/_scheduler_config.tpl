@@ -43,17 +43,15 @@ extenders:
     # It is not asked: secondaryScheduler.ask is false. The entry stays, since without it no pod that asks
     # for the extender would get a node.
     {{- end }}
-    enableHTTPS: {{ ne .Values.tls.mode "none" }}
-    {{- if ne .Values.tls.mode "none" }}
+    enableHTTPS: {{ include "extender.isInsecure" . | empty }}
+    {{- if not (include "extender.isInsecure" .) }}
     tlsConfig:
       # The name that the service's certificate must have. Without it that is the address above.
       serverName: {{ include "extender.serverName" . }}
       # Never leave this out: kube-scheduler would then trust any certificate.
       caFile: {{ include "extender.clientFolder" . }}/ca.crt
-      {{- if .Values.tls.clientCertificates }}
       certFile: {{ include "extender.clientFolder" . }}/tls.crt
       keyFile: {{ include "extender.clientFolder" . }}/tls.key
-      {{- end }}
     {{- end }}
     # Node names instead of whole nodes: bodies are a hundred times smaller, and from 1.33 on
     # kube-scheduler would otherwise score the nodes as if no pod ran there.

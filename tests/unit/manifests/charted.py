@@ -26,6 +26,7 @@ CONFIGURED = "--set=kubeSchedulerConfigured=true"
 """With it as well, it is configured, and injection begins."""
 WITHOUT_INJECTION = "--set=injection.mode=none"
 """With it the chart has what manifests have that leave it to a component."""
+INSECURE = "--set=tls.mode=insecure"
 IMAGE = f"--set=image.repository={NAME}"
 _HOOK = "helm.sh/hook"
 

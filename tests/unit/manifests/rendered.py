@@ -15,7 +15,7 @@ from tests import tools
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
 BASE, FIXED, SECONDARY = "base", "overlays/fixed-cluster-ip", "secondary-scheduler"
-TLS, CERT_MANAGER, MONITORING = "overlays/tls", "overlays/tls-cert-manager", "monitoring"
+CERT_MANAGER, MONITORING = "overlays/tls-cert-manager", "monitoring"
 
 Object = dict[str, Any]
 

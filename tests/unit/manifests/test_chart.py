@@ -1,7 +1,6 @@
 """The chart is valid with every set of values, refuses wrong ones, and agrees with the code."""
 
 import json
-import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from tests.unit.manifests.charted import (
     CONFIGURED,
     DEFAULTS,
     IMAGE,
+    INSECURE,
     NAME,
     VALUES,
     WITH_ADDRESS,
@@ -45,10 +45,12 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 LATEST = kubernetes_validate.latest_version()
 SCHEDULER = "longhorn-scheduler"
 FROM = "--set=networkPolicy.from[0].ipBlock.cidr=192.0.2.11/32"
+API_SERVER = "--set=networkPolicy.apiServer[0].ipBlock.cidr=192.0.2.12/32"
+PROBES = ("readinessProbe", "livenessProbe")
 GROUP = typer.main.get_command(commands)
 SET_BY_CHART = {
     *("port", "metrics_port", "tls_cert_file", "tls_private_key_file", "client_ca_file"),
-    *("client_names", "wake_up"),
+    *("client_names", "insecure", "plain_until", "webhook_client_ca_file", "wake_up"),
     *("namespace", "longhorn_namespace", "pod_name", "node_name"),
     *("reservation_mode", "balance", "debug", "log_level"),
     *("webhook_port", "webhook_cert_file", "webhook_private_key_file", "webhook_scheduler_name"),
@@ -125,10 +127,14 @@ def test_an_older_kubernetes_is_refused() -> None:
         ("extraEnv.EXTENDER_FOO=1", "at '/extraEnv': additional properties 'EXTENDER_FOO' not"),
         ("extraEnv.EXTENDER_PORT=1", "at '/extraEnv': additional properties 'EXTENDER_PORT' not"),
         ("injection.mode=on", "value must be one of 'auto', 'policy', 'webhook', 'none'"),
-        ("tls.mode=on", "one of 'none', 'secret', 'certManager', 'selfSigned'"),
+        ("tls.mode=on", "one of 'selfSigned', 'certManager', 'secret', 'insecure', 'none'"),
+        ("tls.mode=none", "tls.mode none is called insecure now"),
+        ("tls.clientCertificates=false", "tls.clientCertificates is gone: only clients with a"),
+        ("tls.plainUntil=tomorrow", "at '/tls/plainUntil': 'tomorrow' does not match pattern"),
         ("tls.clientNames[0]=a\\,b", "at '/tls/clientNames/0': 'a,b' does not match pattern"),
-        ("tls.clientNames[0]=a", "tls.clientNames needs clients' certificates: set tls.mode"),
+        ("tls.mode=insecure,tls.clientNames[0]=a", "tls.clientNames needs certificates"),
         ("networkPolicy.from[0].cidr=::/0", "at '/networkPolicy/from/0': additional properties"),
+        ("networkPolicy.apiServer[0].cidr=::/0", "at '/networkPolicy/apiServer/0': additional"),
         ("extraEnv.EXTENDER_WAKE_UP=1", "additional properties 'EXTENDER_WAKE_UP' not allowed"),
         ("tls.secretName=", "at '/tls/secretName': '' does not match pattern"),
         ("tls=null", "at '': missing property 'tls'"),
@@ -163,8 +169,9 @@ def test_every_value_has_a_default() -> None:
             elif values[name]:  # an empty one is the user's to fill
                 yield from missing(value, values[name], f"{path}{name}.")
 
-    # `global` is there for charts above this one, which may set it.
-    assert [*missing(SCHEMA, default_values(), "")] == ["global"]
+    # `global` is there for charts above this one, which may set it, and the other one for those who
+    # have set it: they are told what has become of it.
+    assert [*missing(SCHEMA, default_values(), "")] == ["global", "tls.clientCertificates"]
 
 
 def test_one_file_has_another_value_for_each() -> None:
@@ -178,11 +185,10 @@ def test_one_file_has_another_value_for_each() -> None:
 
     text = (CHART / "ci" / "everything-values.yaml").read_text(encoding="utf-8")
 
-    # Names are refused, and the other one needs clients' certificates, which this file turns off.
+    # Names are refused.
     assert [*same(SCHEMA, default_values(), yaml.safe_load(text), "")] == [
         "nameOverride",
         "fullnameOverride",
-        "tls.clientNames",
     ]
 
 
@@ -200,8 +206,10 @@ def test_defaults_are_those_of_the_service() -> None:
     values, settings = default_values(), Settings()
 
     # What is left out has the service's default.
-    assert variables(charted(DEFAULTS, WITHOUT_INJECTION)) == {
-        "EXTENDER_LONGHORN_NAMESPACE": settings.longhorn_namespace
+    assert variables(charted(DEFAULTS, WITHOUT_INJECTION, INSECURE)) == {
+        "EXTENDER_LONGHORN_NAMESPACE": settings.longhorn_namespace,
+        "EXTENDER_INSECURE": "true",
+        "EXTENDER_METRICS_PORT": "9505",
     }
     assert settings.namespace == NAMESPACE
     assert (values["reservationMode"], values["balance"]) == (
@@ -227,6 +235,9 @@ def test_what_is_chosen_reaches_the_service() -> None:
         wake_up=False,
         tls_cert_file=f"/etc/{NAME}/tls/tls.crt",
         tls_private_key_file=f"/etc/{NAME}/tls/tls.key",
+        client_ca_file=f"/etc/{NAME}/tls/ca.crt",
+        client_names="scheduler.example",
+        plain_until="2027-01-31T12:00:00Z",
         metrics_port=9505,
     )
 
@@ -317,20 +328,18 @@ def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "url"),
-    [
-        ("secondary-scheduler", f"http://{NAME}.{NAMESPACE}.svc:9504"),
-        ("tls-self-signed", f"https://{NAME}.{NAMESPACE}.svc:9504"),
-    ],
+    ("option", "scheme"),
+    [(INSECURE, "http"), ("--set=tls.mode=selfSigned", "https")],
 )
-def test_its_configuration_is_what_is_printed_for_it(values: str, url: str) -> None:
+def test_its_configuration_is_what_is_printed_for_it(option: str, scheme: str) -> None:
+    url = f"{scheme}://{NAME}.{NAMESPACE}.svc:9504"
     folder = f"/etc/{NAME}"
     files = (f"{folder}/ca.crt", f"{folder}/tls.crt", f"{folder}/tls.key")
     tls = tls_files(*files, f"{NAME}.{NAMESPACE}.svc") if url.startswith("https") else None
 
     expected = written(make_wanted(Distribution.SECONDARY, url, tls))
 
-    assert scheduler_config(charted(values)) == expected
+    assert scheduler_config(charted("secondary-scheduler", option)) == expected
 
 
 def test_its_pods_have_the_certificate_that_its_configuration_names() -> None:
@@ -375,13 +384,19 @@ def test_fields_of_a_security_context_can_be_taken_out() -> None:
     assert "runAsUser" not in pod["spec"]["template"]["spec"]["securityContext"]
 
 
-@pytest.mark.parametrize(("values", "port"), [("monitoring", "http"), ("everything", "metrics")])
-def test_prometheus_asks_the_port_that_has_the_metrics(values: str, port: str) -> None:
-    [endpoint] = find(charted(values), "PodMonitor")["spec"]["podMetricsEndpoints"]
-    names = {each["name"] for each in container_of(find(charted(values), "Deployment"))["ports"]}
+@pytest.mark.parametrize("option", [INSECURE, "--set=tls.mode=selfSigned"])
+def test_probes_and_prometheus_ask_a_port_that_is_open_to_all(option: str) -> None:
+    objects = charted("monitoring", option, FROM, WITHOUT_INJECTION)
+    container = container_of(find(objects, "Deployment"))
+    [endpoint] = find(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    asked = {endpoint["port"], *(container[each]["httpGet"]["port"] for each in PROBES)}
 
-    assert endpoint["port"] == port
-    assert port in names
+    assert asked == {"metrics"}
+    assert load(variables(objects)).metrics_port == 9505
+    assert {"name": "metrics", "containerPort": 9505, "protocol": "TCP"} in container["ports"]
+    assert {"ports": [{"port": 9505, "protocol": "TCP"}]} in (
+        find(objects, "NetworkPolicy")["spec"]["ingress"]
+    )
 
 
 def test_labels_for_the_operators_are_set() -> None:
@@ -399,53 +414,40 @@ def test_labels_for_the_operators_are_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("options", "url"),
     [
-        ("fixed-address", {"url": "http://10.96.0.95:9504"}),
-        ("ipv6", {"url": "http://[fd00:10:96::95]:8443"}),
-        (
-            "tls-secret",
-            {
-                "url": "https://10.96.0.95:9504",
-                "tls_server_name": f"{NAME}.{NAMESPACE}.svc",
-                "tls_ca": f"/etc/{NAME}/ca.crt",
-                "tls_cert": f"/etc/{NAME}/tls.crt",
-                "tls_key": f"/etc/{NAME}/tls.key",
-            },
-        ),
+        (["fixed-address"], "https://10.96.0.95:9504"),
+        (["fixed-address", INSECURE], "http://10.96.0.95:9504"),
+        (["ipv6"], "https://[fd00:10:96::95]:8443"),
     ],
 )
-def test_the_notes_say_how_to_configure_kube_scheduler(
-    values: str, expected: dict[str, str]
-) -> None:
-    text = notes(*values_option(values))
+def test_the_notes_say_how_to_configure_kube_scheduler(options: list[str], url: str) -> None:
+    values, *others = options
+    text = notes(*values_option(values), *others)
     [command] = [part for part in text.split("\n\n") if "scheduler-config" in part]
     name = "scheduler-config"
-    options = shlex.split(command.replace("\\\n", "").partition(name)[2])
+    given = shlex.split(command.replace("\\\n", "").partition(name)[2])
 
-    context = getattr(GROUP, "commands", {})[name].make_context(name, options)
+    context = getattr(GROUP, "commands", {})[name].make_context(name, given)
 
-    assert {**context.params, **expected} == context.params
-    assert ("tls_ca" in expected) == (context.params["tls_ca"] is not None)
+    assert context.params["url"] == url
     assert "has no fixed address" not in text
+    assert ("2. Copy ca.crt, tls.crt and tls.key" in text) == url.startswith("https")
 
 
 @pytest.mark.parametrize(
-    ("values", "files"),
-    [
-        ("tls-cert-manager", ["ca.crt", "tls.crt", "tls.key"]),
-        ("tls-self-signed", ["ca.crt", "tls.crt", "tls.key"]),
-        ("tls-secret", []),  # whoever has made it has them
-    ],
+    ("values", "is_made"),
+    [("tls-cert-manager", True), ("fixed-address", True), ("tls-secret", False)],
 )
 def test_the_notes_say_where_the_files_for_kube_scheduler_are(
-    values: str, files: list[str]
+    values: str, *, is_made: bool
 ) -> None:
     text = notes(*values_option(values))
 
-    assert re.findall(r"for file in (.+); do", text) == ([" ".join(files)] if files else [])
-    assert (f"get secret {NAME}-client \\" in text) == bool(files)
-    assert (f"once the Secret {NAME}-tls exists" in text) == (not files)
+    assert ("for file in ca.crt tls.crt tls.key; do" in text) == is_made
+    assert (f"get secret {NAME}-kube-scheduler \\" in text) == is_made
+    # Whoever has made others has them.
+    assert (f"once the Secrets {NAME}-tls and" in text) == (not is_made)
 
 
 def test_the_notes_warn_of_an_address_that_may_change() -> None:
@@ -453,52 +455,71 @@ def test_the_notes_warn_of_an_address_that_may_change() -> None:
     assert "has no fixed address" not in notes()
 
 
+@pytest.mark.parametrize(("options", "is_open"), [([], False), ([FROM, INSECURE], True)])
+def test_the_notes_warn_of_a_port_that_is_open(options: list[str], *, is_open: bool) -> None:
+    assert ("WARNING: tls.mode is insecure" in notes(*options)) == is_open
+
+
 @pytest.mark.parametrize(
-    ("options", "is_open"),
+    ("options", "names"),
     [
-        ([], True),
-        (["--set=tls.mode=selfSigned"], False),
-        (["--set=tls.mode=selfSigned,tls.clientCertificates=false"], True),
-        ([FROM], False),
-        ([FROM, "--set=networkPolicy.enabled=false"], True),
+        ([DEFAULTS], {"kube-scheduler"}),
+        (["tls-cert-manager"], {"kube-scheduler"}),
+        (["tls-secret"], set()),
+        (["tls-secret", "--set=tls.clientNames={a,other scheduler}"], {"a", "other scheduler"}),
     ],
 )
-def test_the_notes_warn_of_a_port_that_is_open_to_everybody(
-    options: list[str], *, is_open: bool
+def test_the_names_of_clients_reach_the_service(options: list[str], names: set[str]) -> None:
+    settings = load(variables(charted(*options, WITHOUT_INJECTION)))
+
+    assert settings.client_ca_file == f"/etc/{NAME}/tls/ca.crt"
+    assert settings.allowed_clients == names
+
+
+@pytest.mark.parametrize(
+    ("options", "called", "webhook"),
+    [
+        ([], [SCHEDULER, f"{NAME}-test"], None),
+        ([INSECURE], [SCHEDULER, f"{NAME}-test"], None),
+        ([FROM, API_SERVER], ["192.0.2.11/32", SCHEDULER, f"{NAME}-test"], ["192.0.2.12/32"]),
+        ([WITH_ADDRESS], None, None),
+        ([WITH_ADDRESS, FROM], ["192.0.2.11/32", f"{NAME}-test"], None),
+    ],
+    ids=["second scheduler", "insecure", "and others", "the cluster's own", "from its nodes"],
+)
+def test_who_may_reach_which_port(
+    options: list[str], called: list[str] | None, webhook: list[str] | None
 ) -> None:
-    assert ("everything that runs in the cluster can call" in notes(*options)) == is_open
+    objects = charted(DEFAULTS, "--set=injection.mode=webhook", *options)
+    allowed = {
+        rule["ports"][0]["port"]: rule.get("from")
+        for rule in find(objects, "NetworkPolicy")["spec"]["ingress"]
+    }
+
+    def names(peers: Any) -> list[str] | None:
+        """Return addresses, and the labels of pods; None for everybody."""
+        if peers is None:
+            return None
+        found = (each.get("ipBlock") or each["podSelector"]["matchLabels"] for each in peers)
+        return [value for each in found for value in each.values()]
+
+    assert {port: names(peers) for port, peers in allowed.items()} == {
+        9504: called,
+        9505: None,
+        9506: webhook,
+    }
 
 
-def test_the_names_of_clients_reach_the_service() -> None:
-    objects = charted("tls-secret", "--set=tls.clientNames={kube-scheduler,other scheduler}")
+def test_pods_that_may_reach_the_port_have_these_labels() -> None:
+    objects = charted(DEFAULTS)
+    [of_scheduler, of_test] = [
+        each["podSelector"]["matchLabels"].items()
+        for each in find(objects, "NetworkPolicy")["spec"]["ingress"][0]["from"]
+    ]
 
-    assert load(variables(objects)).allowed_clients == {"kube-scheduler", "other scheduler"}
-
-
-def test_who_may_reach_the_port_is_as_given_and_the_pods_of_the_chart() -> None:
-    objects = charted("secondary-scheduler", FROM, "--set=injection.mode=webhook")
-    called, metrics = find(objects, "NetworkPolicy")["spec"]["ingress"]
-    pods = [each["podSelector"]["matchLabels"] for each in called["from"][1:]]
-    [of_scheduler] = pods[:1]
-    [of_test] = pods[1:]
-
-    assert called["from"][0] == {"ipBlock": {"cidr": "192.0.2.11/32"}}
-    assert [each["port"] for each in called["ports"]] == [9504, 9506]
     template = find(objects, "Deployment", SCHEDULER)["spec"]["template"]
-    assert of_scheduler.items() <= template["metadata"]["labels"].items()
-    test = find(hooks("secondary-scheduler"), "Pod", f"{NAME}-test")
-    assert of_test.items() <= test["metadata"]["labels"].items()
-    assert metrics == {"ports": [{"port": 9505, "protocol": "TCP"}]}
-
-
-def test_metrics_and_probes_stay_open_to_all_if_the_port_is_not() -> None:
-    objects = charted("monitoring", FROM, WITHOUT_INJECTION)
-    container = container_of(find(objects, "Deployment"))
-    [endpoint] = find(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
-
-    assert load(variables(objects)) == Settings(metrics_port=9505)
-    assert endpoint["port"] == container["livenessProbe"]["httpGet"]["port"] == "metrics"
-    assert {"name": "metrics", "containerPort": 9505, "protocol": "TCP"} in container["ports"]
+    assert of_scheduler <= template["metadata"]["labels"].items()
+    assert of_test <= find(hooks(DEFAULTS), "Pod", f"{NAME}-test")["metadata"]["labels"].items()
 
 
 @pytest.mark.parametrize(
@@ -684,7 +705,7 @@ def test_volumes_and_spreads_and_annotations_are_taken_over() -> None:
 
 
 def test_a_service_monitor_finds_all_instances() -> None:
-    objects = charted(DEFAULTS, "--set=metrics.serviceMonitor.enabled=true", FROM)
+    objects = charted(DEFAULTS, "--set=metrics.serviceMonitor.enabled=true")
     service = find(objects, "Service", f"{NAME}-metrics")
     spec = find(objects, "ServiceMonitor")["spec"]
     [port] = service["spec"]["ports"]

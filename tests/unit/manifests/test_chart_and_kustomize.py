@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from supply.manifests import MANIFESTS, NAMESPACE, OWN, ROOT, files
+from supply.manifests import CLOSED, MANIFESTS, NAMESPACE, OWN, ROOT, files
 from supply.overlay import Wanted, overlay
 from supply.version import version
 from tests import tools
@@ -17,6 +17,7 @@ from tests.unit.manifests.charted import (
     CLUSTER_SCOPED,
     CONFIGURED,
     DEFAULTS,
+    INSECURE,
     NAME,
     WITHOUT_INJECTION,
     charted,
@@ -28,7 +29,6 @@ from tests.unit.manifests.rendered import (
     FIXED,
     MONITORING,
     SECONDARY,
-    TLS,
     Object,
     render,
     rendered,
@@ -80,7 +80,6 @@ def kube_version() -> str:
     [
         (DEFAULTS, [BASE]),
         ("fixed-address", [FIXED]),
-        ("tls-secret", [TLS]),
         ("tls-cert-manager", [CERT_MANAGER]),
         ("monitoring", [BASE, MONITORING]),
     ],
@@ -91,7 +90,8 @@ def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: lis
     for folder in folders:
         expected |= by_key(rendered(folder))
 
-    assert by_key(charted(values, OWN, WITHOUT_INJECTION)) == expected
+    closed = () if values == "tls-cert-manager" else (CLOSED,)
+    assert by_key(charted(values, OWN, *closed, WITHOUT_INJECTION)) == expected
 
 
 def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
@@ -106,7 +106,7 @@ def test_the_policy_is_the_same(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
     assert overlaid(tmp_path, with_policy=True) == by_key(
-        charted("fixed-address", CONFIGURED, served)
+        charted("fixed-address", CLOSED, CONFIGURED, served)
     )
 
 
@@ -114,15 +114,34 @@ def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:
     served = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 
     assert overlaid(tmp_path, with_admission_policy=True) == by_key(
-        charted("fixed-address", served, WITHOUT_INJECTION)
+        charted("fixed-address", CLOSED, served, WITHOUT_INJECTION)
     )
 
 
-@pytest.mark.parametrize(("tls", "folder"), [("secret", TLS), ("cert-manager", CERT_MANAGER)])
+@pytest.mark.parametrize(("tls", "folder"), [("secret", FIXED), ("cert-manager", CERT_MANAGER)])
 def test_the_command_installs_certificates_as_the_overlays_do(
     tmp_path: Path, tls: str, folder: str
 ) -> None:
     assert overlaid(tmp_path, tls=tls) == by_key(rendered(folder))
+
+
+def test_the_command_installs_plain_http_if_that_is_asked_for(tmp_path: Path) -> None:
+    found = overlaid(tmp_path, tls="insecure")
+    deployment = found["Deployment", NAME, NAMESPACE]
+    # Nothing is left of these but their names.
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert deployment["spec"]["template"]["spec"].pop("volumes") == []
+    assert container.pop("volumeMounts") == []
+
+    assert found == by_key(charted("fixed-address", INSECURE, WITHOUT_INJECTION))
+
+
+def test_the_command_answers_by_plain_http_for_a_time(tmp_path: Path) -> None:
+    until = "2027-01-31T12:00:00Z"
+
+    assert overlaid(tmp_path, plain_until=until) == by_key(
+        charted("fixed-address", CLOSED, f"--set=tls.plainUntil={until}", WITHOUT_INJECTION)
+    )
 
 
 def test_the_command_installs_a_second_scheduler(tmp_path: Path) -> None:
@@ -137,9 +156,10 @@ def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_res
     head, _, config = config_map["data"]["config.yaml"].partition("\n")
     config_map["data"]["config.yaml"] = config
 
-    found = by_key(
-        charted("secondary-scheduler", f"--kube-version={kube_version()}", WITHOUT_INJECTION)
-    )
+    version = f"--kube-version={kube_version()}"
+    found = by_key(charted("secondary-scheduler", version, CLOSED, WITHOUT_INJECTION))
+    # Helm lets these pods alone in; with kustomize nobody knows what else a cluster has.
+    del found["NetworkPolicy", NAME, NAMESPACE], expected["NetworkPolicy", NAME, NAMESPACE]
     pods = found["Deployment", "longhorn-scheduler", NAMESPACE]["spec"]["template"]
     restarts_by = pods["metadata"].pop("annotations")
 
@@ -179,7 +199,7 @@ def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_mon
     # What only kustomize has: how parts go together, and the patch of a Deployment. And what comes
     # before both: Helm makes the namespace of a release without labels.
     assert {path for path in by_hand if not path.endswith("kustomization.yaml")} == {
-        "components/tls/deployment.yaml",
+        "components/insecure/deployment.yaml",
         "begin-injection.yaml",
         "namespace.yaml",
     }

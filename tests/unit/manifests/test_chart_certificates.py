@@ -1,7 +1,8 @@
 """The certificates that the chart makes are what the service and kube-scheduler need."""
 
 from base64 import b64decode
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import pytest
 from cryptography import x509
@@ -10,12 +11,13 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from supply.manifests import NAMESPACE
-from tests.unit.manifests.charted import NAME, WITHOUT_INJECTION, charted, find
+from tests.unit.manifests.charted import NAME, charted, find
 from tests.unit.manifests.rendered import Object
 
 pytestmark = pytest.mark.tools
 
 SELF_SIGNED = "tls-self-signed"
+NAMES = ("tls", "client", "kube-scheduler")
 
 
 def secret(name: str, *options: str) -> Object:
@@ -43,49 +45,48 @@ def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
     assert addresses == ["10.96.0.95", "fd00:10:96::95"]
 
 
-def test_both_are_signed_by_the_ca_that_is_beside_them() -> None:
-    authority = certificate("ca")
+def test_all_are_signed_by_a_ca_whose_key_is_nowhere() -> None:
+    [authority] = {certificate(name, "ca.crt") for name in NAMES}
+    secrets = [obj for obj in charted(SELF_SIGNED) if obj["kind"] == "Secret"]
 
-    for name in ("tls", "client"):
-        assert certificate(name, "ca.crt") == authority
+    for name in NAMES:
         certificate(name).verify_directly_issued_by(authority)
-    constraints = authority.extensions.get_extension_for_class(x509.BasicConstraints).value
-    assert constraints.ca
-    assert [common_name(certificate(name)) for name in ("ca", "tls", "client")] == [
-        f"{NAME}-ca",
-        NAME,
-        "kube-scheduler",
-    ]
+    assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert {obj["metadata"]["name"] for obj in secrets} == {
+        *(f"{NAME}-{name}" for name in NAMES),
+        f"{NAME}-webhook",
+    }
+    assert all(obj["data"].keys() == {"ca.crt", "tls.crt", "tls.key"} for obj in secrets)
 
 
 def test_the_keys_are_those_of_the_certificates() -> None:
-    for name in ("ca", "tls", "client"):
+    for name in NAMES:
         key = load_pem_private_key(b64decode(secret(name)["data"]["tls.key"]), password=None)
         assert isinstance(key, EllipticCurvePrivateKey)
         assert key.public_key() == certificate(name).public_key()
 
 
-def test_the_ca_outlives_all_that_it_signs_for_years() -> None:
-    lifetimes = {
-        name: certificate(name).not_valid_after_utc - certificate(name).not_valid_before_utc
-        for name in ("ca", "tls", "client")
-    }
+def test_a_client_is_known_by_a_name_that_the_service_has_not() -> None:
+    assert [common_name(certificate(name)) for name in NAMES] == [
+        NAME,
+        "kube-scheduler",
+        "kube-scheduler",
+    ]
 
-    assert {
-        name: round(lifetime / timedelta(days=365)) for name, lifetime in lifetimes.items()
-    } == {
-        "ca": 20,
-        "tls": 5,
-        "client": 5,
-    }
+
+def test_they_last_five_years_and_their_ca_is_not_the_first_to_end() -> None:
+    issued = [certificate(name) for name in NAMES]
+    end = min(each.not_valid_after_utc for each in issued)
+
+    assert round((end - issued[0].not_valid_before_utc) / timedelta(days=365)) == 5
+    assert certificate("tls", "ca.crt").not_valid_after_utc > end
 
 
 def test_it_is_noted_when_and_for_what_they_were_made() -> None:
     notes = secret("tls")["metadata"]["annotations"]
-    made_on = date.fromisoformat(notes["longhorn-scheduler-extender/made-on"])
+    changed_at = datetime.fromisoformat(notes["longhorn-scheduler-extender/changed-at"])
 
-    # Not exactly: Helm's zone may be another one, and the day may have ended since.
-    assert abs(datetime.now(UTC).date() - made_on) <= timedelta(days=1)
+    assert abs(datetime.now(UTC) - changed_at) < timedelta(minutes=10)
     assert notes["longhorn-scheduler-extender/made-for"].split(",") == [
         f"{NAME}.{NAMESPACE}.svc",
         f"{NAME}.{NAMESPACE}",
@@ -95,22 +96,22 @@ def test_it_is_noted_when_and_for_what_they_were_made() -> None:
     ]
 
 
-def test_without_client_certificates_there_is_none() -> None:
-    objects = charted(SELF_SIGNED, "--set=tls.clientCertificates=false", WITHOUT_INJECTION)
+def test_another_ca_restarts_the_second_scheduler_which_reads_it_once() -> None:
+    objects = charted(SELF_SIGNED)
+    pods = find(objects, "Deployment", "longhorn-scheduler")["spec"]["template"]
+    ca = find(objects, "Secret", f"{NAME}-client")["data"]["ca.crt"]
 
-    secrets = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Secret"}
-
-    assert secrets == {f"{NAME}-ca", f"{NAME}-tls"}
+    assert pods["metadata"]["annotations"]["checksum/ca"] == sha256(ca.encode()).hexdigest()
 
 
 def test_an_issuer_of_the_user_signs_instead_of_ours() -> None:
-    objects = charted("tls-issuer")
+    objects = charted("tls-issuer", "--set=mode=cluster-scheduler")
     made = [obj for obj in objects if obj["apiVersion"] == "cert-manager.io/v1"]
 
-    [only] = made
-    assert only["spec"]["issuerRef"] == {
-        "group": "cert-manager.io",
-        "kind": "ClusterIssuer",
-        "name": "company",
+    company = {"group": "cert-manager.io", "kind": "ClusterIssuer", "name": "company"}
+    assert all(each["spec"]["issuerRef"] == company for each in made)
+    assert {each["spec"]["secretName"] for each in made} == {
+        "extender-certificate",
+        f"{NAME}-client",
+        f"{NAME}-kube-scheduler",
     }
-    assert only["spec"]["secretName"] == "extender-certificate"

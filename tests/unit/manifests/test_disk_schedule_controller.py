@@ -12,7 +12,7 @@ import yaml
 from app.config import CONTROLLER_NAME, PREFIX
 from app.disk_schedule.settings import ControllerSettings, load_controller
 from cli.commands import commands
-from supply.manifests import CHART, MANIFESTS, NAMESPACE, OWN
+from supply.manifests import CHART, CLOSED, MANIFESTS, NAMESPACE, OWN
 from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find
 from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered
 from tests.unit.manifests.test_chart_and_kustomize import Key, by_key
@@ -67,7 +67,7 @@ def test_it_is_not_installed_as_shipped() -> None:
 def test_the_chart_installs_what_the_components_do(
     tmp_path: Path, options: tuple[str, ...], components: list[str]
 ) -> None:
-    assert by_key(charted(VALUES, OWN, WITHOUT_INJECTION, *options)) == kustomized(
+    assert by_key(charted(VALUES, OWN, CLOSED, WITHOUT_INJECTION, *options)) == kustomized(
         tmp_path, *components
     )
 

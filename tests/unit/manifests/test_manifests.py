@@ -14,7 +14,6 @@ from tests.unit.manifests.rendered import (
     MANIFESTS,
     MONITORING,
     SECONDARY,
-    TLS,
     Object,
     container_of,
     one,
@@ -32,6 +31,7 @@ FOLDERS = sorted(  # what can be installed; a component only as part of it
     if "components" not in path.parts
 )
 OF_OPERATORS = ("cert-manager.io/", "monitoring.coreos.com/")  # have tests of their own
+METRICS_PORT = 9505
 OLDEST = "1.26"  # unhealthyPodEvictionPolicy is refused by older ones
 DEPLOYMENTS = [(BASE, NAME), (SECONDARY, "longhorn-scheduler")]
 CLUSTER_SCOPED = {"ClusterRole", "ClusterRoleBinding"}
@@ -48,7 +48,7 @@ ELSEWHERE = {
 
 
 def test_every_kustomization_is_known_to_these_tests() -> None:
-    assert sorted([BASE, CERT_MANAGER, FIXED, MONITORING, SECONDARY, TLS]) == FOLDERS
+    assert sorted([BASE, CERT_MANAGER, FIXED, MONITORING, SECONDARY]) == FOLDERS
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -181,8 +181,8 @@ def test_the_container_runs_serve_within_its_memory_and_without_a_cpu_limit() ->
 def test_probes_ask_our_endpoints() -> None:
     container = container_of(one(BASE, "Deployment", NAME))
 
-    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
-    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "metrics"}
 
 
 def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever() -> None:
@@ -206,7 +206,14 @@ def test_variables_of_the_deployment_are_settings() -> None:
         if item["name"] not in given
     }
 
-    assert given == {"EXTENDER_LONGHORN_NAMESPACE": "longhorn-system"}
+    folder = f"/etc/{NAME}/tls"
+    assert load(given) == Settings(
+        tls_cert_file=f"{folder}/tls.crt",
+        tls_private_key_file=f"{folder}/tls.key",
+        client_ca_file=f"{folder}/ca.crt",
+        client_names="kube-scheduler",
+        metrics_port=METRICS_PORT,
+    )
     assert paths == {
         "EXTENDER_POD_NAME": "metadata.name",
         "EXTENDER_NAMESPACE": "metadata.namespace",
@@ -231,16 +238,17 @@ def test_the_service_leaves_its_endpoints_to_the_leader(folder: str) -> None:
     assert "targetPort" not in spec["ports"][0]
 
 
-def test_one_port_everywhere() -> None:
+def test_the_ports_are_the_same_everywhere() -> None:
     default = Settings().port
     port = {"name": "http", "protocol": "TCP"}
 
     assert one(BASE, "Service", NAME)["spec"]["ports"] == [{**port, "port": default}]
     assert container_of(one(BASE, "Deployment", NAME))["ports"] == [
-        {**port, "containerPort": default}
+        {**port, "containerPort": default},
+        {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
     ]
     assert one(BASE, "NetworkPolicy", NAME)["spec"]["ingress"] == [
-        {"ports": [{"port": default, "protocol": "TCP"}]}
+        {"ports": [{"port": each, "protocol": "TCP"}]} for each in (default, METRICS_PORT)
     ]
 
 

@@ -1,55 +1,39 @@
-"""The variants with HTTPS: files, ports and names agree with the code and with each other."""
+"""Certificates with kustomize: what makes them, what is mounted, and whose names they have."""
 
+import base64
 import os
-import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from app.settings import Settings, load
+from tests import tools
 from tests.unit.manifests.rendered import (
-    BASE,
     CERT_MANAGER,
     FIXED,
     MANIFESTS,
-    TLS,
     Object,
     container_of,
+    documents,
     one,
-    render,
     rendered,
-    write_overlay,
 )
 
 pytestmark = pytest.mark.tools
 
 NAME = "longhorn-scheduler-extender"
 SECRET = f"{NAME}-tls"
+CLIENTS = (f"{NAME}-client", f"{NAME}-kube-scheduler")
 FOLDER = f"/etc/{NAME}/tls"
-METRICS_PORT = 9505
-OF_HTTPS = ("EXTENDER_TLS_", "EXTENDER_CLIENT_", "EXTENDER_METRICS_")
 CERTIFICATE_FIELDS = {
     *("secretName", "commonName", "duration", "renewBefore", "privateKey", "usages", "issuerRef"),
     *("isCA", "dnsNames", "ipAddresses"),
 }
 """Those of cert-manager.io/v1 that are used here; its API refuses a field it does not know."""
-
-
-def without_tls(obj: Object) -> Object:
-    """Take out of the Deployment and the NetworkPolicy what HTTPS puts in."""
-    if obj["kind"] == "NetworkPolicy":
-        obj["spec"]["ingress"].remove({"ports": [{"port": METRICS_PORT, "protocol": "TCP"}]})
-    if obj["kind"] == "Deployment":
-        container = container_of(obj)
-        del obj["spec"]["template"]["spec"]["volumes"], container["volumeMounts"]
-        container["env"] = [
-            item for item in container["env"] if not item["name"].startswith(OF_HTTPS)
-        ]
-        container["ports"] = [port for port in container["ports"] if port["name"] == "http"]
-        for probe in ("readinessProbe", "livenessProbe"):
-            container[probe]["httpGet"]["port"] = "http"
-    return obj
 
 
 def certificate(name: str) -> Object:
@@ -68,69 +52,20 @@ def hours(duration: str) -> int:
     return int(duration.removesuffix("h"))
 
 
-def test_https_changes_the_deployment_and_the_network_policy_and_nothing_else() -> None:
-    objects = render(MANIFESTS / TLS)  # not those of rendered(), which are shared
-
-    assert tuple(without_tls(obj) for obj in objects) == rendered(FIXED)
-
-
 def test_cert_manager_only_adds_its_own_objects() -> None:
     others = [obj for obj in rendered(CERT_MANAGER) if "cert-manager.io" not in obj["apiVersion"]]
 
-    assert tuple(others) == rendered(TLS)
-
-
-def test_the_variables_name_the_files_of_the_secret_and_the_port_of_the_metrics() -> None:
-    variables = container_of(one(TLS, "Deployment", NAME))["env"]
-
-    settings = load({item["name"]: item["value"] for item in variables if "value" in item})
-
-    assert settings == Settings(
-        tls_cert_file=f"{FOLDER}/tls.crt",
-        tls_private_key_file=f"{FOLDER}/tls.key",
-        client_ca_file=f"{FOLDER}/ca.crt",
-        metrics_port=METRICS_PORT,
-    )
+    assert tuple(others) == rendered(FIXED)
 
 
 def test_the_secret_is_mounted_as_a_folder_that_the_user_of_the_process_can_read() -> None:
-    deployment = one(TLS, "Deployment", NAME)
+    deployment = one(FIXED, "Deployment", NAME)
     container = container_of(deployment)
     [volume] = deployment["spec"]["template"]["spec"]["volumes"]
 
     assert volume == {"name": "tls", "secret": {"secretName": SECRET, "defaultMode": 0o444}}
     # A file mounted with subPath would never be replaced.
     assert container["volumeMounts"] == [{"name": "tls", "mountPath": FOLDER, "readOnly": True}]
-
-
-def test_probes_need_no_certificate() -> None:
-    container = container_of(one(TLS, "Deployment", NAME))
-
-    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
-    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "metrics"}
-
-
-def test_the_second_port_is_open_and_not_in_the_service() -> None:
-    rules = one(TLS, "NetworkPolicy", NAME)["spec"]["ingress"]
-    ports = container_of(one(TLS, "Deployment", NAME))["ports"]
-
-    # The Service leads to the leader alone, and every replica has metrics.
-    assert one(TLS, "Service", NAME) == one(FIXED, "Service", NAME)
-    assert {port["name"]: port["containerPort"] for port in ports} == {
-        "http": Settings().port,
-        "metrics": METRICS_PORT,
-    }
-    assert [port["port"] for rule in rules for port in rule["ports"]] == [
-        Settings().port,
-        METRICS_PORT,
-    ]
-
-
-def test_the_component_goes_on_top_of_the_base_too(tmp_path: Path) -> None:
-    component = os.path.relpath(MANIFESTS / "components/tls", tmp_path)
-    write_overlay(tmp_path, BASE, {"components": [component]})
-
-    assert tuple(without_tls(obj) for obj in render(tmp_path)) == rendered(BASE)
 
 
 def test_the_service_s_certificate_is_the_one_that_is_mounted() -> None:
@@ -145,7 +80,8 @@ def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
     served = certificate(NAME)
     service = one(CERT_MANAGER, "Service", NAME)
     name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
-    lines = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text(encoding="utf-8"))
+    text = (MANIFESTS / "scheduler" / "kubeadm.yaml").read_text(encoding="utf-8")
+    [extender] = yaml.safe_load(text)["extenders"]
 
     assert served["dnsNames"] == [
         f"{name}.{namespace}.svc",
@@ -153,25 +89,26 @@ def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
         f"{name}.{namespace}.svc.cluster.local",
     ]
     assert served["ipAddresses"] == [service["spec"]["clusterIP"]]
-    assert lines["tlsConfig"]["serverName"] == served["dnsNames"][0]
+    assert extender["tlsConfig"]["serverName"] == served["dnsNames"][0]
 
 
-def test_kube_scheduler_s_certificate_is_for_a_client_and_named_where_it_is_copied_from() -> None:
-    client = certificate(f"{NAME}-client")
-    text = (MANIFESTS / "scheduler" / "tls.yaml").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", CLIENTS)
+def test_each_client_has_a_certificate_of_its_own(name: str) -> None:
+    client = certificate(name)
 
+    assert client["commonName"] == "kube-scheduler"
+    assert client["secretName"] == name
     assert client["usages"] == ["digital signature", "client auth"]
-    assert re.findall(r"get secret (\S+)", text) == [client["secretName"]]
 
 
-def test_both_are_signed_by_a_ca_that_outlives_them_and_keeps_its_key() -> None:
+def test_all_are_signed_by_a_ca_that_outlives_them_and_keeps_its_key() -> None:
     authority = certificate(f"{NAME}-ca")
     issuers = {
         obj["metadata"]["name"]: obj["spec"]
         for obj in rendered(CERT_MANAGER)
         if obj["kind"] == "Issuer"
     }
-    signed = [certificate(NAME), certificate(f"{NAME}-client")]
+    signed = [certificate(name) for name in (NAME, *CLIENTS)]
 
     assert issuers == {
         authority["issuerRef"]["name"]: {"selfSigned": {}},
@@ -179,9 +116,77 @@ def test_both_are_signed_by_a_ca_that_outlives_them_and_keeps_its_key() -> None:
     }
     assert authority["isCA"]
     assert authority["privateKey"]["rotationPolicy"] == "Never"
-    assert [cert["issuerRef"]["name"] for cert in signed] == [NAME] * 2
+    assert [cert["issuerRef"]["name"] for cert in signed] == [NAME] * 3
     # What is signed on the day before the CA is renewed must not outlive the CA.
     assert max(hours(cert["duration"]) for cert in signed) <= hours(authority["renewBefore"])
     assert all(
         hours(cert["renewBefore"]) < hours(cert["duration"]) for cert in [authority, *signed]
     )
+
+
+def secrets(*addresses: str, **environ: str) -> dict[str, Object]:
+    """Return what the script makes with OpenSSL, by the name of the Secret."""
+    tools.find("openssl")
+    done = subprocess.run(
+        [MANIFESTS / "certificates.sh", *addresses],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {obj["metadata"]["name"]: obj for obj in documents(done.stdout)}
+
+
+def pem(secret: Object, file: str) -> bytes:
+    return base64.b64decode(secret["data"][file])
+
+
+def test_the_script_makes_what_is_mounted_and_throws_the_key_of_the_ca_away(tmp_path: Path) -> None:
+    made = secrets("10.96.0.95", "fd00::95", TMPDIR=str(tmp_path))
+    service = x509.load_pem_x509_certificate(pem(made[SECRET], "tls.crt"))
+    names = service.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+
+    assert made.keys() == {SECRET, *CLIENTS}
+    assert [*tmp_path.iterdir()] == []
+    assert names.get_values_for_type(x509.DNSName) == certificate(NAME)["dnsNames"]
+    assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == [
+        "10.96.0.95",
+        "fd00::95",
+    ]
+    cas = {pem(secret, "ca.crt") for secret in made.values()}
+    [authority] = [x509.load_pem_x509_certificate(ca) for ca in cas]
+    keys = set()
+    for secret in made.values():
+        issued = x509.load_pem_x509_certificate(pem(secret, "tls.crt"))
+        key = load_pem_private_key(pem(secret, "tls.key"), password=None)
+        issued.verify_directly_issued_by(authority)
+        assert key.public_key() == issued.public_key() != authority.public_key()
+        keys.add(pem(secret, "tls.key"))
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("secret", "name", "usage"),
+    [
+        (SECRET, NAME, ExtendedKeyUsageOID.SERVER_AUTH),
+        *((client, "kube-scheduler", ExtendedKeyUsageOID.CLIENT_AUTH) for client in CLIENTS),
+    ],
+)
+def test_the_script_makes_each_for_one_purpose(
+    secret: str, name: str, usage: x509.ObjectIdentifier
+) -> None:
+    made = secrets(NAMESPACE="elsewhere")
+    issued = x509.load_pem_x509_certificate(pem(made[secret], "tls.crt"))
+    usages = issued.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+
+    assert issued.subject.rfc4514_string() == f"CN={name}"
+    assert [*usages] == [usage]
+    assert made[secret]["metadata"]["namespace"] == "elsewhere"
+
+
+def test_the_script_says_why_it_makes_nothing() -> None:
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        secrets("nowhere")
+
+    assert raised.value.stdout == ""
+    assert "bad ip address" in raised.value.stderr

@@ -1,12 +1,9 @@
 """What is installed is what the code writes, and finds the pods."""
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from monitoring.__main__ import FOLDER, files
 from monitoring.dashboard import UID
@@ -14,13 +11,9 @@ from monitoring.rules import ALERTS
 from monitoring.series import JOB, SCRAPE_INTERVAL
 from tests.unit.manifests.rendered import (
     BASE,
-    ROOT,
-    TLS,
     container_of,
     one,
-    render,
     rendered,
-    write_overlay,
 )
 
 pytestmark = pytest.mark.tools
@@ -66,20 +59,6 @@ def test_prometheus_finds_the_pods_and_their_port() -> None:
     assert {endpoint["port"] for endpoint in spec["podMetricsEndpoints"]} <= ports
     assert labels[spec["jobLabel"]] == JOB
     assert [endpoint["interval"] for endpoint in spec["podMetricsEndpoints"]] == [SCRAPE_INTERVAL]
-
-
-def test_the_patch_of_the_documentation_leads_to_the_port_for_metrics(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
-    [patch] = re.findall(r"```yaml\n(patches:.*?)```", text, flags=re.DOTALL)
-    write_overlay(tmp_path, MONITORING, yaml.safe_load(patch))
-    container = container_of(one(TLS, "Deployment", NAME))
-    variables = {each["name"]: each.get("value") for each in container["env"]}
-    ports = {str(port["containerPort"]): port["name"] for port in container["ports"]}
-
-    [monitor] = [obj for obj in render(tmp_path) if obj["kind"] == "PodMonitor"]
-    [endpoint] = monitor["spec"]["podMetricsEndpoints"]
-
-    assert endpoint["port"] == ports[str(variables["EXTENDER_METRICS_PORT"])]
 
 
 def test_pods_are_looked_for_in_the_namespace_of_the_monitor() -> None:

@@ -69,14 +69,41 @@ def test_policies_are_components(wanted: str, component: str) -> None:
     assert made(**given)["components"] == [f"../../manifests/components/{component}"]
 
 
-def test_certificates_come_with_components_and_name_the_address() -> None:
-    folder = "../../manifests/components"
-    own, made_by_it = (made(IMAGE, "10.43.0.95", tls=each) for each in ("secret", "cert-manager"))
+@pytest.mark.parametrize(
+    ("more", "components"),
+    [
+        ({}, []),
+        ({"tls": "secret"}, []),
+        ({"tls": "cert-manager"}, ["../../manifests/components/cert-manager"]),
+        ({"tls": "insecure"}, ["../../manifests/components/insecure"]),
+    ],
+)
+def test_who_does_not_want_certificates_says_so(
+    more: dict[str, str], components: list[str]
+) -> None:
+    assert made(**more)["components"] == components
 
-    assert own["components"] == [f"{folder}/tls"]
-    assert made_by_it["components"] == [f"{folder}/tls", f"{folder}/cert-manager"]
-    assert ("Certificate", "/spec/ipAddresses") not in patch(own)
-    assert patch(made_by_it)["Certificate", "/spec/ipAddresses"] == ["10.43.0.95"]
+
+def test_certificates_name_the_address() -> None:
+    found = patch(made(IMAGE, "10.43.0.95", tls="cert-manager"))
+
+    assert found["Certificate", "/spec/ipAddresses"] == ["10.43.0.95"]
+    assert ("Certificate", "/spec/ipAddresses") not in patch(made(IMAGE, "10.43.0.95"))
+
+
+def test_plain_http_is_answered_for_a_time() -> None:
+    assert patch(made(plain_until="2027-01-31T12:00:00Z")) == {
+        ("Deployment", "/spec/template/spec/containers/0/env/-"): {
+            "name": "EXTENDER_PLAIN_UNTIL",
+            "value": "2027-01-31T12:00:00Z",
+        }
+    }
+
+
+@pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"plain_until": "later"}])
+def test_plain_http_for_ever_is_refused_beside_what_ends_it(more: dict[str, str]) -> None:
+    with pytest.raises(OverlayError, match="TLS=insecure goes with neither"):
+        made(tls="insecure", **more)
 
 
 def test_a_second_scheduler_has_the_version_of_the_cluster() -> None:
