@@ -212,6 +212,9 @@ def _address(
     if parts.scheme == "https" and not has_ca:
         text = f"{name}.tlsConfig has neither caFile nor caData: any certificate is trusted"
         yield Flaw(text=text, remedy=_CONNECT)
+    elif parts.scheme == "https" and not (at(tls, ["certFile"]) or at(tls, ["certData"])):
+        text = f"{name}.tlsConfig has neither certFile nor certData: the service refuses calls"
+        yield Flaw(text=f"{text} without a certificate", remedy=_CONNECT)
     if has_ca and at(tls, ["insecure"]):
         text = f"{name}.tlsConfig has insecure and a CA: kube-scheduler will not start"
         yield Flaw(text=text, remedy="remove insecure")

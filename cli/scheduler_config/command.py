@@ -1,6 +1,6 @@
 """The command `scheduler-config`: files, and what is printed where."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,7 +9,7 @@ import typer
 from app.config import NAME
 from app.errors import InputError
 from cli.documents import read_bytes
-from cli.options import command_of, load_settings, print_answer, warn
+from cli.options import command_of, load_settings, print_answer, tell, warn
 from cli.paragraphs import output_width, paragraph
 from cli.scheduler_config.autoscaler import CONFIGURATION, For, template_capacities
 from cli.scheduler_config.checking import Flaw, flaws
@@ -115,18 +115,20 @@ def _print_with_ours(given: Options, distribution: Distribution, namespaces: Nam
     if given.url is None:
         raise InputError("--url is missing: the address that kube-scheduler calls")
     address = _address(given.url, distribution)
-    tls = _tls(given, distribution, namespaces)
+    tls = _tls(given, address, distribution, namespaces)
     score = not given.no_capacity_score
     wanted = make_wanted(distribution, address, tls, namespaces.ours, capacity_score=score)
     if given.merge is None:
-        _print_file(written(wanted, own_document=given.talos_document))
-        return
-    found = _read(given.merge, distribution)
-    text = merged(found, wanted, namespaces, given.replace or ())
-    again = read_given(found.origin, text.encode(), distribution)
-    left = _checked(again, given, distribution, address, namespaces).flaws
-    warn((f"{each.text} -> {each.remedy}" for each in left), quiet=given.quiet)
+        text = written(wanted, own_document=given.talos_document)
+    else:
+        found = _read(given.merge, distribution)
+        text = merged(found, wanted, namespaces, given.replace or ())
+        again = read_given(found.origin, text.encode(), distribution)
+        left = _checked(again, given, distribution, address, namespaces).flaws
+        warn((f"{each.text} -> {each.remedy}" for each in left), quiet=given.quiet)
     _print_file(text)
+    if not given.quiet:
+        tell("note: ", _what_it_needs(address, tls, distribution))
 
 
 def _print_removed(found: Given, given: Options, namespaces: Namespaces) -> None:
@@ -167,24 +169,43 @@ def _read(path: Path, distribution: Distribution) -> Given:
 
 
 def _tls(
-    given: Options, distribution: Distribution, namespaces: Namespaces
+    given: Options, address: str, distribution: Distribution, namespaces: Namespaces
 ) -> dict[str, str] | None:
-    """Return tlsConfig, or none if there is no CA; only Talos takes what is in the files."""
+    """Return tlsConfig; none for plain HTTP. Only Talos takes what is in the files."""
     ca, certificate, key = given.tls_ca, given.tls_cert, given.tls_key
     if (certificate is None) != (key is None):
         raise InputError("--tls-cert and --tls-key go together; give both, or none")
-    if ca is None:
-        if certificate is not None:
-            raise InputError("--tls-cert needs --tls-ca: the CA of the service's certificate")
+    if ca is None and certificate is None and not address.startswith("https:"):
         return None
     name = given.tls_server_name or f"{NAME}.{namespaces.ours}.svc"
     if distribution is not Distribution.TALOS:
         return tls_files(ca, certificate, key, name)
+    if ca is None:
+        return None  # which is refused with the address
     return tls_contents(
         _pem(ca),
         None if certificate is None else _pem(certificate),
         None if key is None else _pem(key),
         name,
+    )
+
+
+def _what_it_needs(address: str, tls: Mapping[str, str] | None, distribution: Distribution) -> str:
+    """Say what the configuration relies on besides the address."""
+    if tls is None:
+        return (
+            f"{address} is plain HTTP: kube-scheduler believes whoever answers there, and the "
+            f"service answers only if it is said to be insecure (docs/tls.md)"
+        )
+    if distribution is Distribution.TALOS:
+        return "the key of kube-scheduler's certificate is in what is printed: keep it secret"
+    files = ", ".join(tls[field] for field in ("caFile", "certFile", "keyFile"))
+    if distribution is Distribution.SECONDARY:
+        return f"its pods read {files} of the Secret {NAME}-client"
+    return (
+        f"kube-scheduler reads {files} on each control-plane node: copy them there first, from "
+        f"ca.crt, tls.crt and tls.key of the Secret {NAME}-kube-scheduler, readable by root alone, "
+        f"and mount their folder for it (docs/tls.md)"
     )
 
 

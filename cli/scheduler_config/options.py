@@ -24,8 +24,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         typer.Option(
             "--url",
             metavar="URL",
-            help="The service's address, like http://10.96.0.95:9504. With --check and --remove it "
-            "says which entry is the service's.",
+            help="The service's address, like https://10.96.0.95:9504. With --check and --remove "
+            "it says which entry is the service's.",
         ),
     ] = None
     merge: Annotated[
@@ -61,8 +61,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The CA of the service's certificate, as a file on the control-plane nodes. For "
-            "Talos, which takes the contents, this and the next two are read here.",
+            help="The CA of the service's certificate, as a file on the control-plane nodes, if "
+            f"it is not in /etc/{NAME}. For Talos, which takes the contents, this and the next two "
+            "are read here.",
         ),
     ] = None
     tls_cert: Annotated[

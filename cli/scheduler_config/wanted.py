@@ -103,6 +103,8 @@ class Distribution(StrEnum):
     SECONDARY = "secondary"
 
 
+FOLDER = f"/etc/{NAME}"
+"""Where kube-scheduler finds the files for TLS, on the hosts and in its own pods."""
 KUBECONFIGS = {
     Distribution.KUBEADM: "/etc/kubernetes/scheduler.conf",
     Distribution.K3S: "/var/lib/rancher/k3s/server/cred/scheduler.kubeconfig",
@@ -184,7 +186,8 @@ def make_wanted(
     is_https = prefix.startswith("https:")
     if is_https and tls is None:
         raise InputError(
-            f"--url {url} needs --tls-ca: without a CA kube-scheduler trusts any certificate"
+            f"--url {url} needs --tls-ca, --tls-cert and --tls-key: Talos mounts no folder for "
+            f"kube-scheduler, so their contents are written"
         )
     if tls is not None and not is_https:
         raise InputError(f"--tls-ca is of no use with --url {url}: it must begin with https://")
@@ -227,16 +230,22 @@ def checked_url(url: str) -> str:
         raise InputError(f"--url {url!r} is no URL: {error}") from error
     plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
     if not plain or parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InputError(f"--url {url!r} is no address; it must be like http://10.96.0.95:9504")
+        raise InputError(f"--url {url!r} is no address; it must be like https://10.96.0.95:9504")
     if parts.path not in ("", "/") or "?" in url or "#" in url or "@" in url:
         raise InputError(f"--url {url!r} must end after the port: kube-scheduler adds /filter")
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def tls_files(ca: str, certificate: str | None, key: str | None, name: str) -> dict[str, str]:
-    """Return tlsConfig with the names of files on the control-plane nodes."""
-    files = {"caFile": ca, "certFile": certificate, "keyFile": key}
-    return {"serverName": name} | {field: file for field, file in files.items() if file}
+def tls_files(
+    ca: str | None, certificate: str | None, key: str | None, name: str
+) -> dict[str, str]:
+    """Return tlsConfig with the names of files on the control-plane nodes; None: as documented."""
+    return {
+        "serverName": name,
+        "caFile": ca or f"{FOLDER}/ca.crt",
+        "certFile": certificate or f"{FOLDER}/tls.crt",
+        "keyFile": key or f"{FOLDER}/tls.key",
+    }
 
 
 def tls_contents(

@@ -34,12 +34,12 @@ from cli.doctor.problems import Check
 from cli.doctor.releases import Release
 from cli.doctor.rights import SCHEDULER_CONFIG, WAKE_UP, Right, needed_rights
 from cli.findings import Finding
+from cli.scheduler_config import Distribution, make_wanted, written
 from extender import Mode
 from extender.kubernetes import StorageClass
 from leader.endpointslice import backend_of, desired_slices
 from longhorn import OWN_EXTENDER, Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
-from tests.docs.pages import ROOT
 
 SETTINGS = Settings()
 NAMESPACE = SETTINGS.namespace
@@ -67,7 +67,9 @@ HOLDER: dict[str, Any] = {
 [SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
 EMPTY = {**SLICE, "endpoints": []}
 LABELS = {"app": NAME}
-CONFIG = yaml.safe_load((ROOT / "manifests/secondary-scheduler/config.yaml").read_text())
+CONFIG = yaml.safe_load(
+    written(make_wanted(Distribution.SECONDARY, f"http://{NAME}.{NAMESPACE}.svc:9504"))
+)
 ENTRY = f"the entry of the extender in ConfigMap {SCHEDULER_CONFIG} in {NAMESPACE}"
 OVER_TLS = [
     InstanceSeen(

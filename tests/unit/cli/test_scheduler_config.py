@@ -48,13 +48,21 @@ PROFILE = {
 }
 NODES = "percentageOfNodesToScore: 100\n"
 TLS = tls_files("/tls/ca.crt", "/tls/tls.crt", "/tls/tls.key", "extender.svc")
+HTTPS = "https://10.96.0.95:9504"
+SERVER_NAME = "longhorn-scheduler-extender.longhorn-scheduler.svc"
+ON_NODES = tls_files(None, None, None, SERVER_NAME)
 SHIPPED = {
-    Distribution.KUBEADM: (URL, "scheduler/kubeadm.yaml"),
-    Distribution.K3S: (URL, "scheduler/k3s.yaml"),
-    Distribution.RKE2: (URL, "scheduler/rke2.yaml"),
-    Distribution.TALOS: (URL, "scheduler/talos.yaml"),
+    Distribution.KUBEADM: (HTTPS, ON_NODES, "scheduler/kubeadm.yaml"),
+    Distribution.K3S: (HTTPS, ON_NODES, "scheduler/k3s.yaml"),
+    Distribution.RKE2: (HTTPS, ON_NODES, "scheduler/rke2.yaml"),
+    Distribution.TALOS: (
+        HTTPS,
+        {"serverName": SERVER_NAME} | dict.fromkeys(("caData", "certData", "keyData"), "CONTENTS"),
+        "scheduler/talos.yaml",
+    ),
     Distribution.SECONDARY: (
-        "http://longhorn-scheduler-extender.longhorn-scheduler.svc:9504",
+        f"https://{SERVER_NAME}:9504",
+        ON_NODES,
         "secondary-scheduler/config.yaml",
     ),
 }
@@ -199,29 +207,22 @@ def test_check_names_profiles_in_which_free_storage_gives_points(
 
 @pytest.mark.parametrize("distribution", Distribution)
 def test_the_shipped_file_is_what_is_printed(distribution: Distribution) -> None:
-    url, file = SHIPPED[distribution]
+    url, tls, file = SHIPPED[distribution]
     lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines(keepends=True)
     while lines[0].startswith("#"):  # what to do with the file
         del lines[0]
 
-    assert written(make_wanted(distribution, url)) == "".join(lines)
+    assert written(make_wanted(distribution, url, tls)) == "".join(lines)
 
 
 @pytest.mark.parametrize("distribution", Distribution)
 def test_nothing_is_wrong_with_what_is_printed(distribution: Distribution) -> None:
-    url, _ = SHIPPED[distribution]
-    given = read(written(make_wanted(distribution, url)), distribution)
+    url, tls, _ = SHIPPED[distribution]
+    given = read(written(make_wanted(distribution, url, tls)), distribution)
+    plain = read(written(make_wanted(distribution, URL)), distribution)
 
     assert flaws(given, distribution, url) == []
-
-
-def test_with_a_ca_it_is_what_the_lines_for_https_make_of_it() -> None:
-    tls_lines = yaml.safe_load((MANIFESTS / "scheduler/tls.yaml").read_text(encoding="utf-8"))
-    url = URL.replace("http:", "https:")
-    https = make_wanted(Distribution.K3S, url, tls_lines["tlsConfig"])
-
-    assert https.entry == {**WANTED.entry, **tls_lines}
-    assert flaws(read(written(https), Distribution.K3S), Distribution.K3S, url) == []
+    assert flaws(plain, distribution, URL) == []
 
 
 def test_the_certificates_can_be_in_the_configuration() -> None:
@@ -349,7 +350,7 @@ def test_a_second_entry_of_ours_is_taken_out() -> None:
 
 @pytest.mark.parametrize("distribution", list(Distribution)[:3])
 def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribution) -> None:
-    text = (MANIFESTS / SHIPPED[distribution][1]).read_text(encoding="utf-8")
+    text = (MANIFESTS / SHIPPED[distribution][2]).read_text(encoding="utf-8")
 
     assert sorted(yaml.safe_load(removed(read(text, distribution)))) == [
         "apiVersion",
@@ -407,7 +408,7 @@ def test_without_our_entry_nothing_is_removed() -> None:
             id="another-address",
         ),
         pytest.param(
-            {"urlPrefix": "https://10.96.0.95:9504", "tlsConfig": {"caFile": "f"}},
+            {"urlPrefix": "https://10.96.0.95:9504", "tlsConfig": ON_NODES},
             [f"extenders[0].urlPrefix is https://10.96.0.95:9504, and the service is at {URL}"],
             id="another-scheme",
         ),
@@ -431,9 +432,10 @@ def test_check(changes: dict[str, Any], expected: list[str]) -> None:
     [
         ({"urlPrefix": "https://x.y"}, "tlsConfig has neither caFile nor caData"),
         (
-            {"urlPrefix": "https://x.y", "tlsConfig": {"insecure": True, "caFile": "f"}},
-            "insecure",
+            {"urlPrefix": "https://x.y", "tlsConfig": {"caFile": "f"}},
+            "tlsConfig has neither certFile nor certData",
         ),
+        ({"urlPrefix": "https://x.y", "tlsConfig": {**ON_NODES, "insecure": True}}, "insecure"),
         ({"urlPrefix": "http://extender.longhorn-system.svc:9504"}, "not resolved"),
         ({"urlPrefix": "http://[::1"}, "is no URL"),
     ],
@@ -533,7 +535,7 @@ def test_another_file_than_talos_has_is_said() -> None:
         ("http://[::1", None, "is no URL"),
         ("http://x/filter", None, "must end after the port"),
         ("http://x?a", None, "must end after the port"),
-        ("https://x", None, "needs --tls-ca"),
+        ("https://x", None, "Talos mounts no folder"),
         ("http://x", TLS, "must begin with https://"),
     ],
 )

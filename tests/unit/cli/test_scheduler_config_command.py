@@ -36,7 +36,7 @@ def test_a_whole_configuration_is_printed(capfdbinary: pytest.CaptureFixture[byt
 
     output, errors = capfdbinary.readouterr()
     assert yaml.safe_load(output)["extenders"][0]["urlPrefix"] == URL
-    assert errors == b""
+    assert errors.startswith(b"note: http://10.96.0.95:9504 is plain HTTP: kube-scheduler believes")
 
 
 def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
@@ -90,11 +90,11 @@ def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_check_says_that_nothing_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--check", "manifests/scheduler/k3s.yaml", "--url", URL, distribution="k3s") == 0
+    assert run("--check", "manifests/scheduler/k3s.yaml", "--url", HTTPS, distribution="k3s") == 0
 
     assert capsys.readouterr().out.splitlines() == [
         "manifests/scheduler/k3s.yaml: nothing is missing or wrong",
-        f"extenders[0] ({URL}) leads to this service: it is at the address of --url",
+        f"extenders[0] ({HTTPS}) leads to this service: it is at the address of --url",
     ]
 
 
@@ -110,6 +110,32 @@ def test_files_of_certificates_are_named(capfdbinary: pytest.CaptureFixture[byte
         "certFile": "/b",
         "keyFile": "/c",
     }
+
+
+@pytest.mark.parametrize(
+    ("distribution", "note"),
+    [
+        ("kubeadm", "of the Secret longhorn-scheduler-extender-kube-scheduler, readable by root"),
+        ("secondary", "of the Secret longhorn-scheduler-extender-client"),
+    ],
+)
+def test_https_comes_with_the_files_as_the_docs_name_them(
+    distribution: str, note: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--url", HTTPS, distribution=distribution) == 0
+    output, said = capfd.readouterr()
+    assert run("--url", HTTPS, "--quiet", distribution=distribution) == 0
+
+    folder = "/etc/longhorn-scheduler-extender"
+    [entry] = yaml.safe_load(output)["extenders"]
+    assert entry["tlsConfig"] == {
+        "serverName": "longhorn-scheduler-extender.longhorn-scheduler.svc",
+        "caFile": f"{folder}/ca.crt",
+        "certFile": f"{folder}/tls.crt",
+        "keyFile": f"{folder}/tls.key",
+    }
+    assert note in said
+    assert capfd.readouterr() == (output, "")
 
 
 def test_for_talos_the_files_are_read(
@@ -148,8 +174,8 @@ def test_for_talos_a_document_can_be_had(capfdbinary: pytest.CaptureFixture[byte
         (["--url", "http://extender.longhorn-system.svc:9504"], "names a Service"),
         (["--url", "http://10.96.0.95"], "has no port"),
         (["--check", "FILE", "--url", "http://10.96.0.95"], "has no port"),
-        (["--url", HTTPS], "needs --tls-ca"),
-        (["--url", HTTPS, "--tls-cert", "c", "--tls-key", "k"], "--tls-cert needs --tls-ca"),
+        (["--url", HTTPS, "--distribution", "talos"], "needs --tls-ca, --tls-cert and --tls-key"),
+        (["--url", URL, "--tls-cert", "c", "--tls-key", "k"], "must begin with https://"),
         (["--url", HTTPS, "--tls-ca", "a", "--tls-key", "k"], "go together"),
         (["--url", HTTPS, "--distribution", "talos", "--tls-ca", "FILE"], "is not PEM"),
         (["--url", URL, "--talos-document"], "of no use with --distribution kubeadm"),
@@ -203,13 +229,16 @@ def test_longhorns_entry_goes_only_if_that_is_asked_for(
     assert f"give --replace {LONGHORNS_URL} to put ours there" in refused.err
     urls = [each["urlPrefix"] for each in yaml.safe_load(replaced.out)["extenders"]]
     assert urls == [URL, "http://127.0.0.1:9251"]
-    assert replaced.err == ""
+    assert replaced.err.startswith(f"note: {URL} is plain HTTP")
 
 
 def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_more(
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shipped = "manifests/scheduler/kubeadm.yaml"
+    assert run("--url", URL) == 0
+    plain = tmp_path / "plain.yaml"
+    plain.write_text(capfd.readouterr().out)
+    shipped = str(plain)
     elsewhere = "http://10.96.0.7:9504"
     owner = f"extenders[0] ({URL}) manages longhorn.io/scheduler-extender, and it is not known"
 

@@ -21,7 +21,6 @@ KUBECONFIGS = {
     "talos.yaml": None,  # Talos fills it in
 }
 SERVICE = "longhorn-scheduler-extender"
-TLS_LINES = "tls.yaml"  # what changes in each of them for HTTPS
 
 
 Object = dict[str, Any]
@@ -34,13 +33,18 @@ NODE_AFFINITY_POINTS = 2 * 100
 
 
 def extender_at(url: str) -> Object:
+    folder = f"/etc/{SERVICE}"
+    files = {"caFile": "ca.crt", "certFile": "tls.crt", "keyFile": "tls.key"}
+    tls = {"serverName": f"{SERVICE}.{OWN_NAMESPACE}.svc"}
+    tls |= {field: f"{folder}/{name}" for field, name in files.items()}
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
         "preemptVerb": "preempt",
         "prioritizeVerb": "prioritize",
         "weight": 2,
-        "enableHTTPS": False,
+        "enableHTTPS": True,
+        "tlsConfig": tls,
         "nodeCacheCapable": True,
         "ignorable": False,
         "httpTimeout": "5s",
@@ -75,16 +79,19 @@ def fixed_address() -> str:
 def test_every_distribution_is_tested() -> None:
     files = {path.name for path in (MANIFESTS / "scheduler").iterdir()}
 
-    assert files == {*KUBECONFIGS, TLS_LINES}
+    assert files == {*KUBECONFIGS}
 
 
 @pytest.mark.parametrize("file", KUBECONFIGS)
 def test_the_cluster_s_scheduler(file: str) -> None:
     kubeconfig = KUBECONFIGS[file]
-    expected = configuration(f"http://{fixed_address()}:{Settings().port}")
+    expected = configuration(f"https://{fixed_address()}:{Settings().port}")
     if kubeconfig:
         expected["clientConnection"] = {"kubeconfig": kubeconfig}
-    else:  # a patch, to which Talos adds what kind of object it is
+    else:  # a patch, to which Talos adds what kind of object it is; it mounts no folder
+        [extender] = expected["extenders"]
+        contents = {"caData": "CONTENTS", "certData": "CONTENTS", "keyData": "CONTENTS"}
+        extender["tlsConfig"] = {"serverName": f"{SERVICE}.{OWN_NAMESPACE}.svc"} | contents
         del expected["apiVersion"], expected["kind"]
         expected = {"cluster": {"scheduler": {"config": expected}}}
 
@@ -106,30 +113,13 @@ def test_data_outweigh_images_and_no_preference_of_a_user_s() -> None:
     assert weight * SCORE_POINTS <= NODE_AFFINITY_POINTS
 
 
-def test_the_lines_for_https_turn_an_entry_into_one_that_calls_over_it() -> None:
-    plain = extender_at(f"http://{fixed_address()}:{Settings().port}")
-
-    folder = "/etc/longhorn-scheduler-extender"
-    assert {**plain, **read(TLS_LINES)} == {
-        **plain,
-        "urlPrefix": plain["urlPrefix"].replace("http://", "https://"),
-        "enableHTTPS": True,
-        "tlsConfig": {
-            "serverName": f"{SERVICE}.{OWN_NAMESPACE}.svc",
-            "caFile": f"{folder}/ca.crt",
-            "certFile": f"{folder}/tls.crt",
-            "keyFile": f"{folder}/tls.key",
-        },
-    }
-
-
 def test_the_secondary_scheduler() -> None:
     mounted = one(SECONDARY, "Deployment", "longhorn-scheduler")
-    [volume] = mounted["spec"]["template"]["spec"]["volumes"]
+    [volume, _] = mounted["spec"]["template"]["spec"]["volumes"]
     config = one(SECONDARY, "ConfigMap", volume["configMap"]["name"])["data"]["config.yaml"]
 
     assert yaml.safe_load(config) == configuration(
-        f"http://{SERVICE}.{OWN_NAMESPACE}.svc:{Settings().port}",
+        f"https://{SERVICE}.{OWN_NAMESPACE}.svc:{Settings().port}",
         leaderElection={
             "leaderElect": True,
             "resourceName": "longhorn-scheduler",
@@ -149,9 +139,10 @@ def test_the_secondary_scheduler() -> None:
 
 def test_the_secondary_scheduler_reads_the_file_that_is_mounted() -> None:
     container = container_of(one(SECONDARY, "Deployment", "longhorn-scheduler"))
-    [mount] = container["volumeMounts"]
+    [mount, tls] = container["volumeMounts"]
 
     assert f"--config={mount['mountPath']}/config.yaml" in container["command"]
+    assert tls["mountPath"] == f"/etc/{SERVICE}"
 
 
 def test_the_secondary_scheduler_may_take_its_own_lease() -> None:
@@ -177,7 +168,7 @@ def test_the_address_is_one_that_kubernetes_gives_to_others_last() -> None:
     assert 10 < number < last_given  # 1 is the API server's, 10 the DNS server's
 
 
-@pytest.mark.parametrize("file", [*KUBECONFIGS, TLS_LINES, "../../docs/kube-scheduler.md"])
+@pytest.mark.parametrize("file", [*KUBECONFIGS, "../../docs/kube-scheduler.md"])
 def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> None:
     text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
 
