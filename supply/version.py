@@ -22,7 +22,6 @@ PLACES = (
     ("README.md", _IMAGE),
     ("docs/install.md", _IMAGE),
     ("docs/kube-scheduler.md", _IMAGE),
-    ("docs/tls.md", _IMAGE),
     ("docs/supply-chain.md", _IMAGE),
     ("docs/upgrade.md", _IMAGE),
 )

@@ -102,6 +102,7 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "test_a_pod_with_other_volumes_is_created_as_it_is",
             "test_each_port_serves_its_own_clients_alone",
         ),
+        "tests/unit/manifests/test_chart.py": ("test_who_may_reach_which_port",),
     },
     "Who may edit the Lease": {
         "tests/integration/test_two_leaders.py": (
@@ -203,8 +204,8 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "The network": {
         "tests/unit/manifests/test_chart.py": (
-            "test_who_may_reach_the_port_is_as_given_and_the_pods_of_the_chart",
-            "test_metrics_and_probes_stay_open_to_all_if_the_port_is_not",
+            "test_who_may_reach_which_port",
+            "test_probes_and_prometheus_ask_a_port_that_is_open_to_all",
         ),
     },
 }

@@ -5,8 +5,10 @@ and prints what a later command of the same page goes on with. Trouble is told o
 file, since a pipe hides the status.
 """
 
+import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -14,6 +16,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+_APPLIED = "applied.yaml"
 _NOBODY = "http://127.0.0.1:1"
 _REFUSED = ("connection refused", "was refused")
 _FILES_ON_NODES = frozenset({"--merge", "--check", "--remove"})
@@ -43,6 +46,9 @@ def kubectl(arguments: list[str]) -> int:
     if arguments[0] == "longhorn-scheduler":
         return extender(arguments[1:])
     real = os.environ["REAL_KUBECTL"]
+    if arguments[0] == "apply" and "-" in arguments:
+        Path(_APPLIED).write_text(sys.stdin.read(), encoding="utf-8")
+        arguments = [_APPLIED if each == "-" else each for each in arguments]
     if real and _is_offline(arguments):
         return subprocess.run([real, *arguments], check=False).returncode
     if real:
@@ -56,8 +62,8 @@ def kubectl(arguments: list[str]) -> int:
         sys.stdout.write(json.dumps(_listed(arguments[arguments.index("get") + 1 :])))
     if "configmap" in arguments and "yaml" in arguments:
         sys.stdout.write(_second_schedulers_configuration())
-    if "secret" in arguments and any('"tls.crt"' in argument for argument in arguments):
-        sys.stdout.write(_certificate())
+    if "secret" in arguments and "get" in arguments:
+        sys.stdout.write(_file_of_secret(arguments))
     return 0
 
 
@@ -165,6 +171,31 @@ def _second_schedulers_configuration() -> str:
         + "kind: ConfigMap\nmetadata:\n  name: longhorn-scheduler-config\n"
         + '  namespace: longhorn-system\n  resourceVersion: "1"\n'
     )
+
+
+def applied_secrets(folder: Path) -> dict[str, dict[str, bytes]]:
+    """Return the Secrets that were applied there, with the contents of their files."""
+    import yaml  # noqa: PLC0415 (slow, and seldom needed)
+
+    if not (applied := folder / _APPLIED).exists():
+        return {}
+    documents = yaml.safe_load_all(applied.read_text(encoding="utf-8"))
+    return {
+        each["metadata"]["name"]: {
+            name: base64.b64decode(content) for name, content in each["data"].items()
+        }
+        for each in documents
+        if each and each["kind"] == "Secret"
+    }
+
+
+def _file_of_secret(arguments: list[str]) -> str:
+    """Return the file that a template asks for, of any certificate if none was applied."""
+    names = re.findall(r'"((?:ca|tls)\.\w+)"', " ".join(arguments))
+    files = applied_secrets(Path()).get(arguments[arguments.index("secret") + 1], {})
+    if files and names:
+        return files[names[0]].decode()
+    return _certificate() if names else ""
 
 
 def _certificate() -> str:

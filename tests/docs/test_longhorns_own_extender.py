@@ -30,7 +30,7 @@ def test_from_theirs_to_ours_and_back(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     (workspace.folder / "on-the-node.yaml").write_text(OF_LONGHORN, encoding="utf-8")
 
-    assert run(workspace, "from-theirs-to-ours") == ["http://10.96.0.95:9504", OTHER]
+    assert run(workspace, "from-theirs-to-ours") == ["https://10.96.0.95:9504", OTHER]
     assert run(workspace, "from-ours-to-theirs") == [OTHER]
 
 

@@ -14,9 +14,8 @@ from tests.integration.server import serving
 
 pytestmark = pytest.mark.tools
 
-CERTIFICATES = Chapter(DOCS / "tls.md", "without-cert-manager")
-WITH_TLS = Chapter(DOCS / "tls.md", "kube-scheduler")
-"""Goes on with what the other one has made."""
+CERTIFICATES = Chapter(DOCS / "tls.md", "without-helm")
+OWNED = "longhorn-scheduler-extender-{}"
 READS_A_NODE = re.compile(r"(cat|grep|openssl|sed)\b.* /(etc|var)/", re.DOTALL)
 """Commands that are left out, since what they read is on the nodes of a cluster."""
 
@@ -39,8 +38,8 @@ def service_with(files: Path) -> Iterator[int]:
     with serving(
         "goal2",
         EXTENDER_METRICS_PORT="0",
-        EXTENDER_TLS_CERT_FILE=str(files / "server.crt"),
-        EXTENDER_TLS_PRIVATE_KEY_FILE=str(files / "server.key"),
+        EXTENDER_TLS_CERT_FILE=str(files / "tls.crt"),
+        EXTENDER_TLS_PRIVATE_KEY_FILE=str(files / "tls.key"),
         EXTENDER_CLIENT_CA_FILE=str(files / "ca.crt"),
     ) as server:
         yield server.port
@@ -64,10 +63,15 @@ def run_all(chapter: Chapter, workspace: Workspace) -> None:
 
 def asks_the_service(chapter: Chapter) -> bool:
     """Whether it sends requests that the service answers also for a cluster from a file."""
-    return any(
-        re.search(r"9504/(filter|healthz|readyz|metrics)", command.text)
-        for command in commands_of(chapter)
-    )
+    return asks(chapter, r"9504/(filter|healthz|readyz|metrics)")
+
+
+def asks_over_tls(chapter: Chapter) -> bool:
+    return asks(chapter, r"https://[^/]+:9504/filter")
+
+
+def asks(chapter: Chapter, url: str) -> bool:
+    return any(re.search(url, command.text) for command in commands_of(chapter))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_commands_work_and_print_what_is_shown(chapter: Chapter, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "chapter",
-    [chapter for chapter in CHAPTERS if asks_the_service(chapter) and chapter != WITH_TLS],
+    [chapter for chapter in CHAPTERS if asks_the_service(chapter) and not asks_over_tls(chapter)],
     ids=str,
 )
 def test_requests_are_answered_as_shown(
@@ -91,13 +95,20 @@ def test_requests_are_answered_as_shown(
     run_all(chapter, workspace)
 
 
-def test_the_certificates_that_are_made_serve_kube_scheduler(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chapter", [*filter(asks_over_tls, CHAPTERS)], ids=str)
+def test_the_certificates_that_are_made_serve_kube_scheduler(
+    chapter: Chapter, tmp_path: Path
+) -> None:
     workspace = Workspace(tmp_path)
     run_all(CERTIFICATES, workspace)
+    written = workspace.secrets()
+    for name, folder in (("tls", tmp_path), ("kube-scheduler", workspace.folder)):
+        for file, content in written[OWNED.format(name)].items():
+            (folder / file).write_bytes(content)
 
-    with service_with(workspace.folder) as port:
+    with service_with(tmp_path) as port:
         workspace.send_requests_to(port)
-        run_all(WITH_TLS, workspace)
+        run_all(chapter, workspace)
         refused = workspace.run("curl --cacert ca.crt https://10.96.0.95:9504/healthz")
 
     assert (refused.status != 0, refused.stdout) == (True, "")

@@ -19,7 +19,10 @@ from tests import tools
 from tests.docs import stand_ins
 from tests.docs.pages import ROOT
 
-RUN = ("cat", "grep", "head", "mkdir", "openssl", "sed", "tail", "xargs")
+RUN = (
+    *("base64", "cat", "grep", "head", "mkdir", "mktemp", "openssl", "rm", "sed", "tail", "tar"),
+    *("tr", "xargs"),
+)
 """Run as they are."""
 REPLACED = tuple(stand_ins.STAND_INS)
 """Replaced by `stand_ins.py`, which says for each what is left of it."""
@@ -103,6 +106,10 @@ class Workspace:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
+    def secrets(self) -> dict[str, dict[str, bytes]]:
+        """Return the Secrets that were applied, with the contents of their files."""
+        return stand_ins.applied_secrets(self.folder)
+
     def trouble(self) -> str:
         """Return what stand-ins have complained about so far."""
         return self._trouble.read_text() if self._trouble.exists() else ""
@@ -124,7 +131,7 @@ class Workspace:
             script = f'exec "{sys.executable}" "{stand_ins.__file__}" {name} "$@"'
             self._write(self._programs / name, script)
         for name in ELSEWHERE:
-            self._write(self._programs / name, "exit 0")
+            self._write(self._programs / name, "exec cat > /dev/null")  # what a pipe writes
         environment = self.folder / ".venv" / "bin"
         environment.mkdir(parents=True)
         for python in (self._programs / "python3", environment / "python"):

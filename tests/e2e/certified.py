@@ -12,8 +12,9 @@ from tests.e2e.installation import MANIFESTS
 from tests.pod_process import Settings
 from tests.ports import free_ports
 
-SHIPPED = yaml.safe_load((MANIFESTS / "scheduler" / "tls.yaml").read_text())
-"""The lines for kube-scheduler."""
+[_ENTRY] = yaml.safe_load((MANIFESTS / "scheduler" / "kubeadm.yaml").read_text())["extenders"]
+SHIPPED = {name: _ENTRY[name] for name in ("enableHTTPS", "tlsConfig")}
+"""The lines for kube-scheduler that are about HTTPS."""
 
 
 class Certificates:
@@ -97,4 +98,4 @@ def scheduler(folder: Path) -> dict[str, Any]:
         key: str(folder / Path(value).name) if key.endswith("File") else value
         for key, value in SHIPPED["tlsConfig"].items()
     }
-    return {**{key: SHIPPED[key] for key in SHIPPED if key != "urlPrefix"}, "tlsConfig": tls}
+    return {**SHIPPED, "tlsConfig": tls}

@@ -35,5 +35,9 @@ def scheduler_configuration(
     config: Object = yaml.safe_load((manifests / file).read_text())
     config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
     config["leaderElection"] = {"leaderElect": False}
-    config["extenders"][0]["urlPrefix"] = extender_url
+    [extender] = config["extenders"]
+    extender["urlPrefix"] = extender_url
+    if extender_url.startswith("http:"):
+        extender.pop("tlsConfig", None)
+        extender["enableHTTPS"] = False
     return config

@@ -1,13 +1,13 @@
-"""Helm installs the chart on a real API server, and upgrades keep the certificates it has made.
+"""Helm installs the chart on a real API server, and closes a service that was open.
 
 Only here does the chart see what is in the cluster already. The control plane is one of its own: a
 release takes the objects of `manifests/base` over, and the other tests need them.
 """
 
 import asyncio
-import base64
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -24,17 +24,17 @@ from tests.unit.manifests.charted import IMAGE, helm
 
 SECRETS = Kind("v1", "secrets", "Secret")
 DEPLOYMENTS = Kind("apps/v1", "deployments", "Deployment")
-CA, SERVED, CLIENT = f"{NAME}-ca", f"{NAME}-tls", f"{NAME}-client"
-MADE_ON = "longhorn-scheduler-extender/made-on"
+UNTIL = "EXTENDER_PLAIN_UNTIL"
+OPEN = "--set=tls.mode=insecure"
 ADDRESS = "10.96.0.95"
+WAITS_SECONDS = 30
 VALUE_SETS = sorted((CHART / "ci").glob("*-values.yaml"))
 OF_OPERATORS = ("cert-manager.io/", "monitoring.coreos.com/")
 FEWEST = 9
 """Objects of the smallest set, without the Service."""
 VALUES = (
     f"--set=service.clusterIP.ipv4={ADDRESS}",
-    "--set=tls.mode=selfSigned",
-    "--set=secondaryScheduler.enabled=true",
+    "--set=mode=second-scheduler",
     IMAGE,
 )
 
@@ -111,18 +111,18 @@ def upgrade(cluster: ControlPlane, *options: str) -> None:
     helm("upgrade", NAME, str(CHART), *where, *VALUES, *options)
 
 
-async def secrets(api: Api) -> dict[str, Object]:
-    """Return the data of the three Secrets."""
-    listed = await api.list(SECRETS, NAMESPACE)
-    return {
-        obj["metadata"]["name"]: obj["data"]
-        for obj in listed
-        if obj["metadata"]["name"] in (CA, SERVED, CLIENT)
-    }
+async def secrets(api: Api) -> list[Object]:
+    """Return the Secrets of the release, but for those that Helm writes down what it did in."""
+    return [obj for obj in await api.list(SECRETS, NAMESPACE) if "Helm" in str(obj["metadata"])]
 
 
-def changed(before: dict[str, Object], after: dict[str, Object]) -> set[str]:
-    return {name for name in after if after[name] != before[name]}
+async def environ(cluster: ControlPlane) -> dict[str, str]:
+    """Return the variables of the service."""
+    async with await cluster.client() as client:
+        deployment = await Api(client).get(DEPLOYMENTS, NAME, NAMESPACE)
+    assert deployment is not None
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    return {each["name"]: each.get("value", "") for each in container["env"]}
 
 
 async def test_a_release_takes_over_what_kubectl_has_installed(release: ControlPlane) -> None:
@@ -133,36 +133,47 @@ async def test_a_release_takes_over_what_kubectl_has_installed(release: ControlP
     assert service["metadata"]["annotations"]["meta.helm.sh/release-name"] == NAME
 
 
-async def test_an_upgrade_keeps_certificates_until_they_are_old_or_for_other_names(
+async def test_a_release_that_was_open_answers_by_plain_http_until_all_have_certificates(
     release: ControlPlane,
 ) -> None:
     async with await release.client() as client:
         api = Api(client)
-        await api.delete(SERVICES, Key(NAMESPACE, NAME))  # its address cannot be changed
+        # Its address cannot be changed.
+        await api.delete(SERVICES, Key(NAMESPACE, NAME))
+        upgrade(release, OPEN)
         upgrade(release)
-        first = await secrets(api)
-
+        closing, until = await environ(release), await scheduler_waits(api)
         upgrade(release, "--set=replicas=3")
-        kept = await secrets(api)
-        upgrade(release, "--set=clusterDomain=cluster.example")
-        renamed = await secrets(api)
-        for name in (SERVED, CLIENT):
-            old = {"metadata": {"annotations": {MADE_ON: "2020-02-29"}}}
-            await api.patch(SECRETS, Key(NAMESPACE, name), old)
-        # Helm would leave alone what somebody else has written.
-        upgrade(release, "--set=clusterDomain=cluster.example", "--force-conflicts")
-        renewed = await secrets(api)
-        await api.delete(SECRETS, Key(NAMESPACE, CA))
-        upgrade(release, "--set=clusterDomain=cluster.example")
-        anew = await secrets(api)
+        later = await environ(release)
 
-    assert first.keys() == {CA, SERVED, CLIENT}
-    assert kept == first
-    assert changed(kept, renamed) == {SERVED}
-    assert changed(renamed, renewed) == {SERVED, CLIENT}
-    assert changed(renewed, anew) == {CA, SERVED, CLIENT}
-    for data in (first, renewed, anew):
-        assert data[SERVED]["ca.crt"] == data[CLIENT]["ca.crt"] == data[CA]["tls.crt"]
+    left = datetime.fromisoformat(closing[UNTIL]) - datetime.now(UTC)
+    assert timedelta(minutes=13) < left <= timedelta(minutes=15)
+    assert closing["EXTENDER_CLIENT_CA_FILE"]
+    assert until == WAITS_SECONDS
+    assert later[UNTIL] == closing[UNTIL]
+
+
+async def scheduler_waits(api: Api) -> int:
+    """Return how long the second scheduler's new pods run before old ones end, in seconds."""
+    deployment = await api.get(DEPLOYMENTS, "longhorn-scheduler", NAMESPACE)
+    assert deployment is not None
+    return int(deployment["spec"].get("minReadySeconds", 0))
+
+
+async def test_where_the_cluster_s_own_scheduler_asks_the_user_says_for_how_long(
+    release: ControlPlane,
+) -> None:
+    own = "--set=mode=cluster-scheduler"
+    upgrade(release, own, OPEN)
+    for past in ("", "2026-01-01T00:00:00Z"):
+        with pytest.raises(AssertionError, match=r"set with tls\.plainUntil, such as 20"):
+            upgrade(release, own, f"--set=tls.plainUntil={past}")
+    until = "2999-12-24T12:00:00Z"
+    upgrade(release, own, f"--set=tls.plainUntil={until}")
+
+    assert (await environ(release))[UNTIL] == until
+    upgrade(release, own)  # the door is closed already
+    assert UNTIL not in await environ(release)
 
 
 async def test_the_secondary_scheduler_has_the_version_of_the_cluster(
@@ -200,15 +211,6 @@ def test_what_could_not_work_is_refused_before_anything_is_made(
         helm("install", NAME, str(CHART), kubeconfig, IMAGE, "--dry-run=server", *options)
 
 
-async def test_an_upgrade_without_client_certificates_leaves_none(release: ControlPlane) -> None:
-    upgrade(release, "--set=tls.clientCertificates=false")
-    async with await release.client() as client:
-        left = await secrets(Api(client))
-
-    assert left.keys() == {CA, SERVED}
-    assert base64.b64decode(left[SERVED]["ca.crt"]).startswith(b"-----BEGIN CERTIFICATE")
-
-
 async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(
     release: ControlPlane,
 ) -> None:
@@ -221,4 +223,4 @@ async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_sti
         left = await secrets(api)
 
     assert service is not None
-    assert left == {}
+    assert left == []

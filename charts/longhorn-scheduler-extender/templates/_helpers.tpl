@@ -161,10 +161,9 @@ Empty: never. */}}
 {{- $wasOpen := and $live (not (hasKey $live "EXTENDER_CLIENT_CA_FILE")) -}}
 {{- $given := .Values.tls.plainUntil -}}
 {{- if include "extender.isInsecure" . -}}
-{{- else if eq (include "extender.mode" .) "cluster-scheduler" -}}
-{{- if and $wasOpen (le $given $now) -}}
+{{- else if and $wasOpen (eq (include "extender.mode" .) "cluster-scheduler") (le $given $now) -}}
 {{- fail (printf "this release answers kube-scheduler by plain HTTP, and would no longer: give kube-scheduler its certificate in the time that you set with tls.plainUntil, such as %s, or set tls.mode to insecure (docs/upgrade.md#to-closed-doors)" (dateInZone $format (now | dateModify "24h") "UTC")) -}}
-{{- end -}}
+{{- else if or $given (eq (include "extender.mode" .) "cluster-scheduler") -}}
 {{ $given }}
 {{- else if $wasOpen -}}
 {{ dateInZone $format (now | dateModify "15m") "UTC" }}
