@@ -22,10 +22,12 @@ from tests.actors.controller import Controller
 from tests.actors.kubelet import is_bound
 from tests.e2e.proxy import Endpoint
 from tests.e2e.waiting import until
+from tests.ports import free_port
 from tests.processes import Process
 
 SERVICE_ACCOUNTS = Kind("v1", "serviceaccounts", "ServiceAccount")
 ROLLED_OUT_SECONDS = 90.0
+METRICS_PORT = f"{PREFIX}METRICS_PORT"
 _LOOK_SECONDS = 0.25
 _PROBE_SECONDS = 2.0
 _TOKEN_SECONDS = 3600
@@ -52,6 +54,7 @@ class Container(msgspec.Struct, kw_only=True):
 class _Running(msgspec.Struct, kw_only=True):
     process: Process
     endpoint: Endpoint
+    metrics_port: int
     container: Container
 
 
@@ -176,6 +179,9 @@ class ServicePods:
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
         environ |= {each["name"]: _value(each, pod) for each in container.get("env") or ()}
         tag = container["image"].rpartition(":")[2]
+        metrics_port = free_port()
+        if METRICS_PORT in environ:
+            environ[METRICS_PORT] = str(metrics_port)
         runs_with = Container(
             environ=environ,
             folder=self._sources[tag],
@@ -190,7 +196,9 @@ class ServicePods:
             runs_with.environ,
             runs_with.folder,
         )
-        running = _Running(process=process, endpoint=endpoint, container=runs_with)
+        running = _Running(
+            process=process, endpoint=endpoint, metrics_port=metrics_port, container=runs_with
+        )
         self._running[uid] = running
         key = key_of(pod)
         await self._api.patch(PODS, key, {"status": _status(running, is_ready=False)}, "status")
@@ -235,8 +243,8 @@ async def _answers(pod: Object, running: _Running) -> bool:
     """Whether the readiness probe of a pod succeeds."""
     [container] = pod["spec"]["containers"]
     probe = container["readinessProbe"]["httpGet"]
-    assert probe["port"] == "http"
-    port = running.endpoint.port
+    # Releases until 0.2.0 had no other.
+    port = {"http": running.endpoint.port, "metrics": running.metrics_port}[probe["port"]]
     with contextlib.suppress(httpx.HTTPError):
         async with httpx.AsyncClient(timeout=_PROBE_SECONDS) as http:
             return (await http.get(f"http://127.0.0.1:{port}{probe['path']}")).is_success

@@ -214,6 +214,7 @@ def test_what_could_not_work_is_refused_before_anything_is_made(
 async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(
     release: ControlPlane,
 ) -> None:
+    upgrade(release, "--set=mode=cluster-scheduler")
     kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
     where = (kubeconfig, f"--namespace={NAMESPACE}", WITHOUT_HOOKS)
     helm("uninstall", NAME, *where, "--cascade=background")

@@ -149,7 +149,7 @@ async def installed(
                 *("helm", "install", NAME, f"charts/{NAME}", "--namespace", NAMESPACE, "--wait"),
                 *("--set", f"image.repository=registry.example/{NAME}"),
                 *("--set", f"service.clusterIP.ipv4={ADDRESS}"),
-                *("--set", "kubeSchedulerConfigured=true"),
+                *("--set", "kubeSchedulerConfigured=true,tls.mode=insecure"),
             )
             await asyncio.gather(administrator.run(*command), service.serve())
             await world.add_class(STRICT, dataLocality="strict-local")

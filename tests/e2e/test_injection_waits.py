@@ -21,7 +21,7 @@ from tests.e2e.workloads import NAMESPACE as WORKLOADS
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
 from tests.fakes.installed import NAMESPACE
-from tests.unit.manifests.charted import WITH_ADDRESS, find, hooks
+from tests.unit.manifests.charted import INSECURE, WITH_ADDRESS, find, hooks
 
 CHART = f"charts/{NAME}"
 IN_NAMESPACE = ("--namespace", NAMESPACE)
@@ -41,7 +41,7 @@ async def test_pods_are_scheduled_before_kube_scheduler_is_configured_and_asked_
         service.sources[version(ROOT)] = ROOT
         administrator = Administrator(bare.users.kubeconfig(ADMIN), ROOT)
         await world.add_nodes({"disk": 100}, {"disk": 100})
-        options = (f"--set=image.repository=registry.example/{NAME}", WITH_ADDRESS)
+        options = (f"--set=image.repository=registry.example/{NAME}", WITH_ADDRESS, INSECURE)
         await administrator.run("helm", "install", NAME, CHART, *IN_NAMESPACE, *options)
         await service.serve()
 

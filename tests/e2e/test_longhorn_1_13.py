@@ -49,7 +49,7 @@ BIND_SECONDS = 60.0
 INSTALLED = (
     *("helm", "install", NAME, f"charts/{NAME}", "--namespace", LONGHORN),
     *("--set", f"image.repository={NAME},service.clusterIP.ipv4=10.96.0.95"),
-    *("--set", "injection.mode=none"),
+    *("--set", "injection.mode=none,tls.mode=insecure"),
 )
 OPT_OUT = {"longhorn-scheduler-extender/injection": "disabled"}
 

@@ -29,12 +29,12 @@ IP = "10.96.0.95"
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
 KUSTOMIZE = (
     *("make", "install-cluster", f"IMAGE=registry.example/{NAME}:{NEW}", f"CLUSTER_IP={IP}"),
-    f"NAMESPACE={NAMESPACE}",
+    *(f"NAMESPACE={NAMESPACE}", "TLS=insecure"),
 )
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", NAMESPACE, "--take-ownership", "--force-conflicts"),
-    *("--set", f"service.clusterIP.ipv4={IP}", "--set", "injection.mode=none"),
+    *("--set", f"service.clusterIP.ipv4={IP}", "--set", "injection.mode=none,tls.mode=insecure"),
     *("--set", f"image.repository={NAME}"),
 )
 """As docs/upgrade.md has it, where the older one is; without --wait: the test sees for itself."""
