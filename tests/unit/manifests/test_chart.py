@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import kubernetes_validate
@@ -237,7 +238,7 @@ def test_what_is_chosen_reaches_the_service() -> None:
         tls_private_key_file=f"/etc/{NAME}/tls/tls.key",
         client_ca_file=f"/etc/{NAME}/tls/ca.crt",
         client_names="scheduler.example",
-        plain_until="2027-01-31T12:00:00Z",
+        plain_until=datetime(2027, 1, 31, 12, tzinfo=UTC),
         metrics_port=9505,
     )
 
