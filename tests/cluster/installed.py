@@ -16,7 +16,7 @@ from tests.fakes.installed import LONGHORN, NAMESPACE
 CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
 ADDRESS = "10.96.0.95"
 """What propose-address finds."""
-SERVICE = f"http://{ADDRESS}:9504/filter"
+SERVICE = f"https://{ADDRESS}:9504/filter"
 PODS = 16
 EXPECTED = {"node-1": 8, "node-2": 4, "node-3": 2, "node-4": 2}
 RUNNING_SECONDS = 180.0
@@ -25,7 +25,10 @@ RUNNING_SECONDS = 180.0
 async def install(cluster: RunningCluster, folder: Path) -> None:
     """Run the commands of the docs, which end with a burst of pods."""
     sent = folder / "sent-to-the-node"
-    write_program(folder / "programs" / "ssh", f'cat > "{sent}"')
+    write_program(
+        folder / "programs" / "ssh",
+        f'case "$2" in *tar*) tar -xC "{cluster.certificates}" ;; *) cat > "{sent}" ;; esac',
+    )
     path = f"{folder / 'programs'}:{os.environ['PATH']}"
     administrator = cluster.administrator_in(clean_clone(folder), PATH=path)
     for command in commands_of(CHAPTER):

@@ -5,8 +5,10 @@ A script of its own: it runs in the network of a cluster, as kube-scheduler does
 
 import http.client
 import json
+import ssl
 import sys
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 _PAUSE_SECONDS = 0.02
@@ -18,10 +20,15 @@ KEPT = "--kept"
 
 
 def main() -> None:
-    """Ask the address that is named until ended."""
-    url, *options = sys.argv[1:]
+    """Ask the address that is named until ended, with the certificates in the folder."""
+    url, certificates, *options = sys.argv[1:]
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.netloc, timeout=_PATIENCE_SECONDS)
+    if address.scheme == "https":
+        tls = _of_kube_scheduler(Path(certificates))
+        connection = http.client.HTTPSConnection(
+            address.netloc, timeout=_PATIENCE_SECONDS, context=tls
+        )
     while True:
         try:
             connection.request("POST", address.path, _BODY)
@@ -36,6 +43,13 @@ def main() -> None:
         sys.stdout.write(f"{time.monotonic()} {result}\n")
         sys.stdout.flush()
         time.sleep(_PAUSE_SECONDS)
+
+
+def _of_kube_scheduler(folder: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=folder / "ca.crt")
+    context.check_hostname = False  # pods are asked by their addresses, too
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    return context
 
 
 if __name__ == "__main__":

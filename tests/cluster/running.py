@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from app.config import NAME
 from tests.cluster import probe
 from tests.cluster.addresses import cable_of
 from tests.cluster.images import ROOT
@@ -18,6 +20,8 @@ from tests.e2e.deployed import Administrator
 from tests.e2e.waiting import until
 from tests.processes import Process
 
+ON_NODES = f"/etc/{NAME}"
+"""Where the docs put kube-scheduler's certificate."""
 Object = dict[str, Any]
 
 
@@ -26,11 +30,14 @@ class RunningCluster:
 
     Attributes:
         administrator: Runs commands as a person would, in this clone.
+        certificates: What `ON_NODES` is on the one control-plane node.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.administrator = self.administrator_in(ROOT)
+        self.certificates = folder / "certificates"
+        self.certificates.mkdir(exist_ok=True)
         self._numbers = itertools.count(1)
         self._ctr = Plan.read(folder).programs["ctr"]
 
@@ -44,7 +51,19 @@ class RunningCluster:
 
     def configure_scheduler(self, text: str) -> None:
         """Give kube-scheduler a configuration; it is started anew."""
+        text = text.replace(ON_NODES, str(self.certificates))
         (self._folder / SCHEDULER_CONFIG).write_text(text, encoding="utf-8")
+
+    def restart_scheduler(self) -> None:
+        """Have kube-scheduler read all anew."""
+        file = self._folder / SCHEDULER_CONFIG
+        file.write_text(file.read_text(encoding="utf-8") + "# Again.\n", encoding="utf-8")
+
+    async def copy_certificates(self, namespace: str) -> None:
+        """Copy kube-scheduler's certificate to where it reads it."""
+        secret = await self.get("secret", f"{NAME}-kube-scheduler", "--namespace", namespace)
+        for file, content in secret["data"].items():
+            (self.certificates / file).write_bytes(b64decode(content))
 
     async def cut_power(self) -> None:
         """End all machines at once, and wait until all their programs are started again."""
@@ -117,7 +136,8 @@ class RunningCluster:
         """
         log = self._folder / f"probe-{next(self._numbers)}.log"
         options = [probe.KEPT] if kept else []
-        command = self.inside(*where, sys.executable, probe.__file__, url, *options)
+        asking = (sys.executable, probe.__file__, url, str(self.certificates))
+        command = self.inside(*where, *asking, *options)
         process = Process("probe", command, log)
         try:
             yield Answers(log)

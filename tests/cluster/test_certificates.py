@@ -19,10 +19,11 @@ from tests.docs.consoles import Chapter, commands_of
 from tests.docs.pages import DOCS
 from tests.e2e.deployed import clean_clone
 from tests.e2e.waiting import until
+from tests.fakes.installed import NAMESPACE
 
 pytestmark = pytest.mark.nodes
 
-CHAPTER = Chapter(DOCS / "tls.md", "without-cert-manager")
+CHAPTER = Chapter(DOCS / "kube-scheduler.md", "an-address")
 TAKEN_UP_SECONDS = 180.0
 """A kubelet looks for new Secrets about once a minute, the service more often."""
 _ASK = f'import ssl; print(ssl.get_server_certificate(("{ADDRESS}", 9504)))'
@@ -31,36 +32,36 @@ _ASK = f'import ssl; print(ssl.get_server_certificate(("{ADDRESS}", 9504)))'
 async def test_new_certificates_are_taken_up_without_a_restart(
     cluster: RunningCluster, tmp_path: Path
 ) -> None:
-    clone = clean_clone(tmp_path)
-    administrator = cluster.administrator_in(clone)
+    administrator = cluster.administrator_in(clean_clone(tmp_path))
     texts = [
         command.text.replace("REPOSITORY", "registry.example") for command in commands_of(CHAPTER)
     ]
-    for text in texts:
-        extra = " INJECTION=policy" if "make install-cluster" in text else ""
-        await administrator.run("bash", "-euc", text + extra)
-    await roll_out(cluster)
+    at = next(at for at, text in enumerate(texts) if "certificates.sh" in text) + 1
+    for text in texts[:at]:
+        await administrator.run("bash", "-euc", text)
+    await cluster.copy_certificates(NAMESPACE)
     cluster.configure_scheduler(
         await administrator.run(
             *(sys.executable, "-m", "cli", "scheduler-config", "--distribution", "kubeadm"),
-            *("--url", f"https://{ADDRESS}:9504", "--tls-ca", str(clone / "ca.crt")),
-            *("--tls-cert", str(clone / "tls.crt"), "--tls-key", str(clone / "tls.key")),
+            *("--url", f"https://{ADDRESS}:9504"),
         )
     )
+    for text in texts[at:]:
+        await administrator.run("bash", "-euc", text)
+    await roll_out(cluster)
     await administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
     await expect_pods_with_room(cluster)
     await end_burst(cluster)
     before, pods = await served(cluster), await instances(cluster)
 
-    renewing = [text for text in texts if "server." in text]
-    assert [text.split()[0] for text in renewing] == ["openssl", "openssl", "kubectl"]
-    for text in renewing:
-        await administrator.run("bash", "-euc", text)
+    await administrator.run("bash", "-euc", texts[at - 1])
+    await cluster.copy_certificates(NAMESPACE)
 
     async def is_another() -> bool:
         return await served(cluster) != before
 
     await until(is_another, within=TAKEN_UP_SECONDS)
+    cluster.restart_scheduler()  # it reads whom it trusts when it starts
     await administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
     await expect_pods_with_room(cluster)
     await end_burst(cluster)

@@ -185,8 +185,10 @@ async def upgraded(life: Life) -> None:
     await life.step("upgrade of nothing", UPGRADE, injects=True)
     await life.step("policy to webhook", f"{UPGRADE} --set injection.mode=webhook", injects=True)
     await life.step("webhook to policy", f"{UPGRADE} --set injection.mode=policy", injects=True)
-    await life.step("to TLS", f"{UPGRADE} --set tls.mode=selfSigned", injects=True)
-    await life.step("rollback", ROLLBACK, injects=True)
+    await life.step("to plain HTTP", f"{UPGRADE} --set tls.mode=insecure", injects=True)
+    await life.step("to closed doors", f"{UPGRADE} --set tls.mode=selfSigned", injects=True)
+    await life.step("rollback to open ones", ROLLBACK, injects=True)
+    await life.step("closed again", f"{UPGRADE} --set tls.mode=selfSigned", injects=True)
     await life.step(
         "upgrade to an image that does not exist, and back",
         f"{UPGRADE} --set image.tag=typo --timeout 15s || {ROLLBACK}",
@@ -211,8 +213,9 @@ async def configured(life: Life) -> str:
     address = service["spec"]["clusterIP"]
     configuration = await life.run(
         *(sys.executable, "-m", "cli", "scheduler-config", "--distribution", "kubeadm"),
-        *("--url", f"http://{address}:9504"),
+        *("--url", f"https://{address}:9504"),
     )
+    await life.cluster.copy_certificates(NAMESPACE)
     life.cluster.configure_scheduler(configuration)
     own = "mode=cluster-scheduler,kubeSchedulerConfigured=true"
     return f"--set {own},service.clusterIP.ipv4={address}"
@@ -231,9 +234,9 @@ async def in_an_emergency(life: Life) -> None:
     await life.step("and off by an upgrade", UPGRADE, injects=True)
     live_setting = "scheduler-extender-pod-scheduling-timeout"
     await life.step(
-        "a live setting by kubectl, and an upgrade to TLS",
+        "a live setting by kubectl, and an upgrade to plain HTTP",
         f'{LIVE} \'{{"data":{{"{live_setting}":"4"}}}}\'',
-        f"{UPGRADE} --set tls.mode=selfSigned",
+        f"{UPGRADE} --set tls.mode=insecure",
         injects=True,
     )
     await life.step("rollback after it", ROLLBACK, injects=True)

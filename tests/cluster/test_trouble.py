@@ -100,7 +100,7 @@ async def test_who_was_frozen_answers_nobody_any_more(cluster: RunningCluster) -
     """It led when it was stopped; another one leads when it goes on."""
     await roll_out(cluster)
     frozen = await leader(cluster)
-    direct = f"http://{frozen['status']['podIP']}:9504/filter"
+    direct = f"https://{frozen['status']['podIP']}:9504/filter"
     with cluster.probed(direct) as answers:
         await until(lambda: len(answers.given()) > MANY, within=TAKE_OVER_SECONDS)
         async with take_over(cluster):

@@ -12,7 +12,7 @@ from supply.version import version
 from tests.cluster.coming import all_scheduled_soon, longest_gap, pods_created, until_more
 from tests.cluster.conftest import started
 from tests.cluster.images import ROOT
-from tests.cluster.installed import ADDRESS, SERVICE, roll_out
+from tests.cluster.installed import ADDRESS, roll_out
 from tests.cluster.outside import REPOSITORY
 from tests.cluster.running import RunningCluster
 from tests.fakes.installed import LONGHORN
@@ -23,18 +23,20 @@ RELEASES = {"0.1.0": "e846c10", "0.2.0": "cb99577"}
 """The commits of those that are not this one."""
 OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
 SCHEDULER = Path("manifests/scheduler/kubeadm.yaml")
+SERVICE = f"http://{ADDRESS}:9504/filter"
+UNTIL = "2999-12-24T12:00:00Z"
+"""kube-scheduler goes on by plain HTTP, as it is configured for the older ones."""
 KUSTOMIZE = (
-    "make",
-    "install-cluster",
-    f"IMAGE={REPOSITORY}:{{}}",
-    f"CLUSTER_IP={ADDRESS}",
-    f"NAMESPACE={LONGHORN}",
+    *("bash", "-euc"),
+    f"NAMESPACE={LONGHORN} manifests/certificates.sh {ADDRESS} | kubectl apply --filename -\n"
+    f"make install-cluster IMAGE={REPOSITORY}:{{}} CLUSTER_IP={ADDRESS} NAMESPACE={LONGHORN} "
+    f"PLAIN_UNTIL={UNTIL}",
 )
 HELM = (
     *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
     *("--namespace", LONGHORN, "--take-ownership", "--force-conflicts", "--wait"),
     *("--set", f"image.repository={REPOSITORY}", "--set", f"service.clusterIP.ipv4={ADDRESS}"),
-    *("--set", "kubeSchedulerConfigured=true"),
+    *("--set", f"kubeSchedulerConfigured=true,tls.plainUntil={UNTIL}"),
 )
 """As docs/upgrade.md has them, where the older ones are."""
 SILENCE_SECONDS = 5.0

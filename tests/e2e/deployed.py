@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import ssl
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +55,14 @@ class DeployedExtender(Extender):
             sources=self.sources,
         )
         self._task = asyncio.create_task(self.pods.run())
+
+    def call_with(self, folder: Path) -> None:
+        """Call as kube-scheduler does, with its certificate in a folder."""
+        self.url = self.url.replace("http:", "https:")
+        self._tls = ssl.create_default_context(cafile=folder / "ca.crt")
+        # What is called is at an address of this machine, which the certificate does not have.
+        self._tls.check_hostname = False
+        self._tls.load_cert_chain(folder / "tls.crt", folder / "tls.key")
 
     async def serve(self) -> None:
         """Stand in for the Service, once it is installed; return when it answers."""

@@ -1,14 +1,16 @@
 """The kubelets of the service's pods: the container of each pod is a process on this machine.
 
 What the Deployment, or the Job of a hook, says decides: the command, the variables, the account,
-the probe. The process has the token that the API server issues for the account, so it may do what
-was installed for it and nothing else. Only the address and the ports are of this machine.
+the Secrets, the probe. The process has the token that the API server issues for the account, so it
+may do what was installed for it and nothing else. Only the address and the ports are of this
+machine.
 """
 
 import asyncio
 import contextlib
 import os
 import sys
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,6 +27,7 @@ from tests.e2e.waiting import until
 from tests.ports import free_port
 from tests.processes import Process
 
+SECRETS = Kind("v1", "secrets", "Secret")
 SERVICE_ACCOUNTS = Kind("v1", "serviceaccounts", "ServiceAccount")
 ROLLED_OUT_SECONDS = 90.0
 METRICS_PORT = f"{PREFIX}METRICS_PORT"
@@ -148,6 +151,16 @@ class ServicePods:
             await self._api.patch(PODS, key, {"status": _status(running, is_ready)}, "status")
         return _LOOK_SECONDS
 
+    async def _written(self, secret: str) -> Path:
+        """Write the files of a Secret, and return their folder."""
+        found = await self._api.get(SECRETS, secret, self._namespace)
+        assert found is not None, f"there is no Secret {secret}"
+        folder = self._folder / secret
+        folder.mkdir(exist_ok=True)
+        for file, content in found["data"].items():
+            (folder / file).write_bytes(b64decode(content))
+        return folder
+
     async def _end_of_hook(self, key: Key, process: Process) -> float | None:
         """Say how the container of a Job has ended, once it has."""
         if process.is_running:
@@ -178,6 +191,16 @@ class ServicePods:
         name, endpoint = pod["metadata"]["name"], self._free.pop(0)
         environ = {key: text for key, text in os.environ.items() if not key.startswith(PREFIX)}
         environ |= {each["name"]: _value(each, pod) for each in container.get("env") or ()}
+        mounts = {each["name"]: each["mountPath"] for each in container.get("volumeMounts") or ()}
+        for volume in pod["spec"].get("volumes") or ():
+            if "secret" in volume:
+                folder = await self._written(volume["secret"]["secretName"])
+                place = mounts[volume["name"]]
+                environ |= {
+                    key: text.replace(place, str(folder), 1)
+                    for key, text in environ.items()
+                    if key.startswith(PREFIX) and text.startswith(place)
+                }
         tag = container["image"].rpartition(":")[2]
         metrics_port = free_port()
         if METRICS_PORT in environ:

@@ -4,12 +4,12 @@ What they need besides this clone is stood in for: the image is what runs here, 
 node is a script that takes what is sent to it.
 """
 
-import asyncio
 import os
 from pathlib import Path
 
 import yaml
 
+from app.config import NAME
 from supply.version import version
 from tests.actors.api import Object
 from tests.docs.consoles import Chapter, commands_of
@@ -23,7 +23,7 @@ from tests.e2e.waiting import until
 from tests.e2e.world import World
 
 CHAPTER = Chapter(DOCS / "kube-scheduler.md", "kubeadm")
-MOST_COMMANDS = 6
+MOST_COMMANDS = 9
 PODS = 16
 NODES = ("node-1", "node-2", "node-3", "node-4")
 DISKS = [{"disk": 80}, {"disk": 40}, {"disk": 20}, {"disk": 20}]
@@ -34,16 +34,20 @@ ADDRESS = "10.96.0.95"
 BOUND_SECONDS = 60.0
 
 
-async def test_six_commands_lead_to_pods_that_have_room(
+async def test_nine_commands_lead_to_pods_that_have_room(
     bare: ControlPlane, tmp_path: Path, report: Report
 ) -> None:
     commands = [
         command.text.replace("REPOSITORY", "registry.example") for command in commands_of(CHAPTER)
     ]
     assert len(commands) <= MOST_COMMANDS
-    sent = tmp_path / "sent-to-the-node"
+    sent, certificates = tmp_path / "sent-to-the-node", tmp_path / "copies"
+    certificates.mkdir()
     programs = tmp_path / "programs"
-    write_program(programs / "ssh", f'cat > "{sent}"')
+    write_program(
+        programs / "ssh",
+        f'case "$2" in *tar*) tar -xC "{certificates}" ;; *) cat > "{sent}" ;; esac',
+    )
     async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
         service = world.extender
         assert isinstance(service, DeployedExtender)
@@ -53,13 +57,13 @@ async def test_six_commands_lead_to_pods_that_have_room(
         service.sources[version(ROOT)] = clone
         await world.add_nodes(*DISKS)
         for command in commands:
-            is_install = command.startswith("helm install")
-            await asyncio.gather(
-                administrator.run("bash", "-euc", command),
-                *([service.serve()] if is_install else []),
-            )
+            await administrator.run("bash", "-euc", command)
+            if "get secret" in command:
+                service.call_with(clone)
+                await service.serve()
             if sent.exists():
-                await _restart_scheduler(bare, yaml.safe_load(sent.read_text()), service.url)
+                text = sent.read_text().replace(f"/etc/{NAME}", str(certificates))
+                await _restart_scheduler(bare, yaml.safe_load(text), service.url)
                 sent.unlink()
         await until(lambda: len(world.seen.pods()) == PODS, within=BOUND_SECONDS)
         nodes = world.seen.node_of
@@ -76,7 +80,7 @@ async def test_six_commands_lead_to_pods_that_have_room(
 async def _restart_scheduler(control_plane: ControlPlane, config: Object, url: str) -> None:
     """Start kube-scheduler with what was sent, but for the addresses of this machine."""
     [extender] = config["extenders"]
-    assert extender["urlPrefix"] == f"http://{ADDRESS}:9504"
+    assert extender["urlPrefix"] == f"https://{ADDRESS}:9504"
     extender["urlPrefix"] = url
     config["clientConnection"] = {"kubeconfig": str(control_plane.users.kubeconfig(SCHEDULER))}
     config["leaderElection"] = {"leaderElect": False}
