@@ -90,7 +90,16 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "test_headers_are_bounded",
         ),
     },
+    "Who may read the Secrets": {
+        "tests/integration/test_tls.py": ("test_a_client_with_an_allowed_name_is_answered",),
+    },
+    "To take one away": {
+        "tests/integration/test_tls.py": (
+            "test_a_client_without_or_with_a_wrong_certificate_is_not",
+        ),
+    },
     "Without certificates": {
+        "tests/integration/test_door.py": ("test_plain_http_is_answered_until_a_time",),
         "tests/integration/test_strangers.py": (
             "test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking",
         ),
