@@ -9,10 +9,10 @@ and ExtenderPreemptionResult. As in all of this protocol, the Go types carry no 
 
 from collections.abc import Collection, Mapping
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from app.errors import BadRequestError
 from app.kube.objects import Pod
@@ -25,7 +25,8 @@ from longhorn import NodeName
 
 MOST_BYTES = 32 * 2**20
 """Of a body: Python keeps four bytes for each character of a text that is not in Latin letters."""
-_MOST_UID_BYTES = MOST_CHARACTERS_OF_UID + 2
+_MOST_UID_BYTES = 6 * MOST_CHARACTERS_OF_UID + 2
+"""In JSON, where each character may also be written as \\u0061."""
 MOST_VICTIMS = 200_000
 """On all nodes together. Of 5,000 nodes kube-scheduler proposes 500 at most, each with some 250
 pods. Source: kubernetes defaultpreemption.GetOffsetAndNumCandidates."""
@@ -33,12 +34,17 @@ pods. Source: kubernetes defaultpreemption.GetOffsetAndNumCandidates."""
 AnyVictim = TypeVar("AnyVictim")
 
 
+SentUid = Annotated[
+    Raw, Meta(extra_json_schema={"type": "string", "maxLength": MOST_CHARACTERS_OF_UID})
+]
+
+
 class Victim(Counted, rename={"uid": "UID"}, gc=False):
     """A pod by its uid."""
 
     most = MOST_VICTIMS
     what = "victims"
-    uid: Raw
+    uid: SentUid
     """As it came: it goes back unread."""
 
     def __post_init__(self) -> None:
@@ -50,7 +56,7 @@ class Victim(Counted, rename={"uid": "UID"}, gc=False):
 class VictimMetadata(msgspec.Struct, gc=False):
     """Of a whole pod; the uid is the only part that is read."""
 
-    uid: Raw
+    uid: SentUid
 
 
 class WholeVictim(Counted, gc=False):
