@@ -101,6 +101,7 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
 
 _decoder = msgspec.json.Decoder(PreemptionCall)
 _pod_decoder: msgspec.json.Decoder[Pod | None] = msgspec.json.Decoder(Pod | None)
+_text_decoder = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 
 
@@ -145,7 +146,10 @@ def encode_victims(preemption: Preemption, accepted: Collection[NodeName]) -> by
 
 def _check_uid(sent: Raw) -> None:
     text = memoryview(sent)
-    if text.nbytes > _MOST_UID_BYTES or bytes(text[:1]) != b'"':
+    is_short = text.nbytes <= MOST_CHARACTERS_OF_UID or (
+        text.nbytes <= _MOST_UID_BYTES and len(_text_decoder.decode(sent)) <= MOST_CHARACTERS_OF_UID
+    )
+    if bytes(text[:1]) != b'"' or not is_short:
         raise BadRequestError(
             f"the uid of a victim must be a text of at most {MOST_CHARACTERS_OF_UID} characters"
         )

@@ -88,7 +88,7 @@ def test_no_node_is_no_error(body: object) -> None:
         (of_uids(a={"Pods": [None]}), "cannot be decoded"),
         (of_uids(a={"Pods": [{}]}), "missing required field `UID`"),
         (of_uids(a={"Pods": [{"UID": 5}]}), "the uid of a victim must be a text"),
-        (of_uids(a={"Pods": [{"UID": "x" * 800}]}), "at most 128 characters"),
+        (of_uids(a={"Pods": [{"UID": "x" * 129}]}), "at most 128 characters"),
         (of_pods(a={"Pods": [{"metadata": {}}]}), "missing required field `uid`"),
         (of_uids(a={"NumPDBViolations": "x"}), "cannot be decoded"),
         (of_uids(**{f"n{n}": {} for n in range(MOST_NODES + 1)}), "more than 20000 candidates"),
