@@ -15,7 +15,7 @@ import structlog
 
 from app.config import ProcessSettings
 from app.metrics import ProcessMetrics
-from app.process.connections import MOST_HEAD_BYTES, Connection, refusal
+from app.process.http import MOST_HEAD_BYTES, Connection, refusal
 
 log = structlog.get_logger()
 

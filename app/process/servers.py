@@ -13,8 +13,9 @@ from fastapi import FastAPI
 from app.config import ANY_ADDRESS, ProcessSettings
 from app.errors import InputError
 from app.metrics import ProcessMetrics
-from app.process.connections import Connection, Connections
+from app.process.connections import Connections
 from app.process.door import Door
+from app.process.http import Connection
 
 log = structlog.get_logger()
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 from prometheus_client import CollectorRegistry
 
 from app.errors import InputError
-from app.process.connections import names_of
+from app.process.http import names_of
 from app.serving.metrics import Metrics
 from app.serving.tls import Tls, TlsFiles
 
