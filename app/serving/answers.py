@@ -50,7 +50,7 @@ class InPieces(Response):
 def response_of(answer: bytes | Sequence[bytes | Raw | memoryview], status: int = 200) -> Response:
     """Return an answer in JSON, which may have many parts."""
     parts = [answer] if isinstance(answer, bytes) else answer
-    if sum(memoryview(part).nbytes for part in parts) > PIECE_BYTES:
+    if len(parts) > 1 and sum(memoryview(part).nbytes for part in parts) > PIECE_BYTES:
         return InPieces(parts, status)
     return Response(b"".join(parts), status, media_type=JSON)
 
