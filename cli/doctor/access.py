@@ -27,7 +27,9 @@ def access(facts: Facts) -> Iterator[Finding]:
     elif settings.client_ca_file:
         names = ", ".join(sorted(settings.allowed_clients))
         whose = f"for {names}" if names else "of the CA for clients"
-        yield fine(Check.ACCESS, f"clients need a certificate {whose}")
+        until = settings.plain_until
+        others = f"; until {until:%Y-%m-%dT%H:%M:%SZ} plain HTTP is answered, too" if until else ""
+        yield fine(Check.ACCESS, f"clients need a certificate {whose}{others}")
     elif isinstance(policies, Unread):
         yield unread(Check.ACCESS, policies)
     else:

@@ -950,6 +950,11 @@ def test_the_port_is_open_if_no_policy_says_who_may_reach_it(
             {"EXTENDER_CLIENT_NAMES": "kube-scheduler"},
             "clients need a certificate for kube-scheduler",
         ),
+        (
+            {"EXTENDER_PLAIN_UNTIL": "2026-12-24T12:00:00Z"},
+            "clients need a certificate of the CA for clients; until 2026-12-24T12:00:00Z plain "
+            "HTTP is answered, too",
+        ),
     ],
 )
 def test_the_port_is_not_open_to_those_without_a_certificate(
