@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from app.instance.accounting import NodeReport, node_report
-from app.instance.cluster import LiveCluster
 from app.instance.live_settings import LiveSettings
 from app.instance.scores import LastScores, ScoresState
 from extender import Extender, Hold
 from extender.demand import NOBODY
 from extender.explaining import LocalDisks, charges, expected
 from extender.waiting import WaitingPods
+
+if TYPE_CHECKING:  # a file has no such cluster, and need not load what reads one
+    from app.instance.cluster import LiveCluster
 
 
 class RoleState(msgspec.Struct):
@@ -79,7 +82,7 @@ class DebugState(msgspec.Struct):
 
 def debug_state(
     instance: RoleState,
-    cluster: LiveCluster,
+    cluster: "LiveCluster",
     extender: Extender,
     waiting: WaitingPods,
     scores: LastScores,

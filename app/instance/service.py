@@ -11,13 +11,10 @@ from random import SystemRandom
 import msgspec
 
 from app.config import NAME
-from app.instance.instance import Instance
 from app.instance.picture import Caption, Sources, draw
 from app.process.beside import Beside
 from app.process.health import MetricsText, Pulse
 from app.process.life import clock, new_registry, run_until_told
-from app.process.member import Electing
-from app.process.surroundings import Surroundings
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
@@ -88,7 +85,11 @@ def serve_cluster(settings: Settings, kubeconfig: Path | None, context: str | No
             no cluster to connect to; or everybody would be let in.
     """
     settings.check_door()
-    from app.kube.connecting import connect  # noqa: PLC0415 (it takes long)
+    # A file needs none of these, which take as long as the rest of the start.
+    from app.instance.instance import Instance  # noqa: PLC0415
+    from app.kube.connecting import connect  # noqa: PLC0415
+    from app.process.member import Electing  # noqa: PLC0415
+    from app.process.surroundings import Surroundings  # noqa: PLC0415
 
     settings = msgspec.structs.replace(
         settings, pod_name=settings.pod_name or socket.gethostname().lower()
