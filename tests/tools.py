@@ -10,13 +10,16 @@ from typing import NoReturn
 
 import pytest
 
+_COREUTILS = "apt-get install coreutils"
 INSTALL = {
+    **dict.fromkeys(("base64", "cat", "head", "mkdir", "mktemp", "rm", "tail", "tr"), _COREUTILS),
     "actionlint": "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
     "curl": "apt-get install curl",
     "helm": "go install helm.sh/helm/v4/cmd/helm@v4.3.1",
     "kubectl": "see https://kubernetes.io/docs/tasks/tools/",
     "kustomize": "go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.0",
     "openssl": "apt-get install openssl",
+    "tar": "apt-get install tar",
 }
 """How each comes onto a machine."""
 _RUNS_THEM = "`make test-tools`"

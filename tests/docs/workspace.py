@@ -92,7 +92,10 @@ class Workspace:
         return Done(status, out.getvalue(), err.getvalue())
 
     def _run_in_shell(self, command: str) -> Done:
-        for name in {*RUN}.intersection(command.split()):
+        words = re.split(r"[\s\"$()]+", command)
+        for script in [each for each in words if each.endswith(".sh")]:
+            words += re.split(r"[\s\"$()]+", (self.folder / script).read_text())
+        for name in {*RUN}.intersection(words):
             tools.find(name)
         done = subprocess.run(
             [str(self._programs / "bash"), "-u", "-o", "pipefail", "-c", command],
