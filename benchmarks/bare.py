@@ -39,7 +39,7 @@ if __name__ == "__main__":
         app,
         host="127.0.0.1",
         port=int(sys.argv[1]),
-        http="h11",
+        http="httptools",
         log_level="error",
         access_log=False,
         timeout_keep_alive=120,
