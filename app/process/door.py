@@ -19,7 +19,7 @@ from app.process.http import MOST_HEAD_BYTES, Connection, refusal
 
 log = structlog.get_logger()
 
-MOST_STRANGERS, MOST_OF_AN_ADDRESS = 100, 10
+MOST_STRANGERS, MOST_OF_AN_ADDRESS = 100, 20
 """Sockets whose handshake is not over. kube-scheduler opens one connection for each pod that it
 binds while all others are in use."""
 _HANDSHAKE = b"\x16"
