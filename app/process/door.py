@@ -29,6 +29,10 @@ _SECONDS_WITHOUT_FILES = 1.0
 _PLAIN = "this port is for HTTPS, with a certificate for the client (docs/tls.md)"
 
 
+class PlainError(Exception):
+    """A client speaks plain HTTP where it may not."""
+
+
 class Door:
     """Accepts connections on one listening socket until it is closed.
 
@@ -108,7 +112,7 @@ class Door:
         try:
             async with asyncio.timeout(self._settings.body_timeout_seconds):
                 is_let_in = await self._connect(client)
-        except (ssl.SSLError, TimeoutError) as error:
+        except (ssl.SSLError, TimeoutError, PlainError) as error:
             self._metrics.connections_ended_total.labels("handshake_failed").inc()
             log.warning("tls.refused", client=host, error=why(error) or "no certificate in time")
         except OSError:  # the client went away
@@ -133,6 +137,7 @@ class Door:
                 if first:
                     client.recv(MOST_HEAD_BYTES)  # what is not read would take the answer away
                     client.send(refusal(HTTPStatus.BAD_REQUEST, _PLAIN))
+                    raise PlainError("HTTP request")
                 return False
         loop = asyncio.get_running_loop()
         await loop.connect_accepted_socket(self._new_connection, client, ssl=tls, **seconds)
