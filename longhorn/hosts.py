@@ -77,7 +77,7 @@ class Hosts:
         self.each: dict[NodeName, Host] = {}
         self._need = need
         self._outside: dict[frozenset[str], dict[NodeName, Host]] = {}
-        """What `outside` returned, by the zones."""
+        """What `with_room_in` has found, by the zones that are left out."""
         for space in spaces:
             self.note(space.node.name, space)
 

@@ -18,6 +18,13 @@ class Authority(NamedTuple):
     ca: trustme.CA
     folder: Path
 
+    @classmethod
+    def in_folder(cls, folder: Path) -> "Authority":
+        """Make one, and the server's first certificate."""
+        made = cls(trustme.CA(), folder)
+        made.write()
+        return made
+
     def write(self) -> None:
         """Give the server a new certificate, as kubelet does: all files change at one moment."""
         issued = self.ca.issue_cert(HOST)

@@ -27,7 +27,9 @@ class Beside:
     """The thread; it ends with the context."""
 
     def __init__(self) -> None:
-        self._loop = (uvicorn.Config("", log_config=None).get_loop_factory() or _new_loop)()
+        self._loop = (
+            uvicorn.Config("", log_config=None).get_loop_factory() or asyncio.new_event_loop
+        )()
         self._thread = Thread(target=self._run, name="beside", daemon=True)
 
     def __enter__(self) -> Self:
@@ -81,7 +83,3 @@ class Beside:
 def rest_seconds(took_seconds: float, passed_seconds: float) -> float:
     """Return for how long to rest after so much CPU in so much time."""
     return min(max(0.0, took_seconds / SHARE - passed_seconds), _LONGEST_REST_SECONDS)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()

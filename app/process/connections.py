@@ -17,7 +17,7 @@ MOST_UNSENT_BYTES = 32 * 2**20
 
 
 class Connections:
-    """All open connections of one thread, on any port.
+    """All open connections on one port.
 
     A connection is *answering* once a whole request has arrived on it, and *waiting* before. Above
     the limit, the connection that has waited longest is closed; above that on one address, the one

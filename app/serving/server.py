@@ -115,7 +115,7 @@ class Servers:
         host, is_closed = listeners.main.getsockname()[0], bool(settings.client_ca_file)
         log.info("serve.started", host=host, **ports, tls=tls is not None, is_closed=is_closed)
 
-    async def run(self, stop: asyncio.Event, beside: Beside | None) -> None:
+    async def run(self, stop: asyncio.Event, beside: Beside) -> None:
         """Serve until *stop* is set, then until the requests that have arrived are answered."""
         self._pulse.beat()
         async with asyncio.TaskGroup() as tasks:
@@ -123,7 +123,7 @@ class Servers:
                 tasks.create_task(each.follow()) for each in self._certificates
             ]
             following.append(tasks.create_task(self._watch()))
-            if beside is not None and self._on_metrics_port is not None:
+            if self._on_metrics_port is not None:
                 serving = self._serve_health(self._on_metrics_port, asyncio.get_running_loop())
                 following.append(tasks.create_task(beside.run(serving)))
             serving_all = [

@@ -70,10 +70,13 @@ def test_real_programs_complain_of_what_would_not_work(command: str, tmp_path: P
     assert_trouble(command, tmp_path)
 
 
-def test_what_is_piped_into_a_stand_in_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_piped_into_a_stand_in_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     given = io.StringIO("kind: Pod")
     monkeypatch.setattr("sys.stdin", given)
     monkeypatch.setenv("REAL_KUBECTL", "")
+    monkeypatch.chdir(tmp_path)  # where it writes what is applied
 
     assert stand_ins.main("kubectl", ["apply", "-f", "-"]) == 0
     assert given.read() == ""

@@ -30,9 +30,7 @@ _PACE_SECONDS = 0.02
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    authority = Authority(trustme.CA(), tmp_path_factory.mktemp("tls"))
-    authority.write()
-    return authority
+    return Authority.in_folder(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")

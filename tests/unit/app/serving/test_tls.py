@@ -62,11 +62,6 @@ class Files:
             value(name, {"outcome": "unusable"}) or 0.0,
         )
 
-    def refused(self) -> float:
-        labels = {"cause": "handshake_failed"}
-        name = f"{PREFIX}connections_ended_total"
-        return self.metrics.registry.get_sample_value(name, labels) or 0.0
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
