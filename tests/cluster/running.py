@@ -36,8 +36,8 @@ class RunningCluster:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.administrator = self.administrator_in(ROOT)
-        self.certificates = folder / "certificates"
-        self.certificates.mkdir(exist_ok=True)
+        self.certificates = folder / "etc" / NAME
+        self.certificates.mkdir(parents=True, exist_ok=True)
         self._numbers = itertools.count(1)
         self._ctr = Plan.read(folder).programs["ctr"]
 

@@ -64,11 +64,11 @@ async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster: Running
 
 
 async def doctor(cluster: RunningCluster) -> set[str]:
-    """Return the problems that `doctor` finds in a pod of the service, with its rights."""
+    """Return the codes of what `doctor` finds in a pod of the service, with its rights."""
     done = await cluster.administrator.attempt(
         *("kubectl", "--namespace", NAMESPACE, "exec", f"deploy/{NAME}", "--"),
         *(NAME, "doctor", "--output", "json"),
     )
     found = json.loads(done.stdout)["findings"]
     assert [each for each in found if each["severity"] == "unknown"] == []
-    return {each["problem"] for each in found if each["severity"] in ("warning", "error")}
+    return {each["code"] for each in found if each["severity"] in ("warning", "error")}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import trustme
 import yaml
 from kubernetes_asyncio import client
 from kubernetes_asyncio.config import load_kube_config
@@ -76,6 +77,7 @@ class ControlPlane:
         audit_log: One JSON line for each request of our accounts, and for each write of anybody to
             an EndpointSlice or a Lease.
         gates: What kube-apiserver and kube-scheduler have switched on when they are started.
+        authority: Signs the certificate that the API server shows to webhooks.
     """
 
     def __init__(self, programs: Mapping[str, Path], folder: Path) -> None:
@@ -85,6 +87,7 @@ class ControlPlane:
         self.ports = Ports(*free_ports(5))
         self._programs = programs
         self.users = Users(folder, self.url)
+        self.authority = trustme.CA()
         self._processes: dict[str, Process] = {}
 
     @property
@@ -227,12 +230,38 @@ class ControlPlane:
     def _write_files(self) -> None:
         self.users.write_tokens()
         (self.folder / "audit.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
+        self._write_admission()
         key = self.folder / "sa.key"
         for command in (
             ["openssl", "genrsa", "-out", str(key), "2048"],
             ["openssl", "rsa", "-in", str(key), "-pubout", "-out", str(key.with_suffix(".pub"))],
         ):
             subprocess.run(command, check=True, capture_output=True)
+
+    def _write_admission(self) -> None:
+        """Have the API server show a certificate to webhooks that ask for one.
+
+        Source: Kubernetes, "Authenticate API servers" of its page on admission webhooks.
+        """
+        pair = self.folder / "to-webhooks.pem"
+        self.authority.issue_cert(
+            common_name="kube-apiserver"
+        ).private_key_and_cert_chain_pem.write_to_path(pair)
+        names = {"client-certificate": str(pair), "client-key": str(pair)}
+        kubeconfig = {"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": names}]}
+        webhooks = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": str(self.folder / "to-webhooks.yaml"),
+        }
+        plugins = [{"name": "MutatingAdmissionWebhook", "configuration": webhooks}]
+        admission = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "AdmissionConfiguration",
+            "plugins": plugins,
+        }
+        (self.folder / "to-webhooks.yaml").write_text(yaml.safe_dump(kubeconfig))
+        (self.folder / "admission.yaml").write_text(yaml.safe_dump(admission))
 
     def _etcd_flags(self) -> list[str]:
         clients = f"http://127.0.0.1:{self.ports.etcd}"
@@ -264,6 +293,7 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",
             # No kubelets and no node lifecycle: nobody would take the first taint off again.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            f"--admission-control-config-file={self.folder / 'admission.yaml'}",
             f"--audit-policy-file={self.folder / 'audit.yaml'}",
             f"--audit-log-path={self.audit_log}",
             *versions.chosen(os.environ).policies_flags,

@@ -138,18 +138,18 @@ def injecting(way: Way, control_plane: ControlPlane, folder: Path) -> Iterator[N
 
 @contextmanager
 def answering(
-    way: Way, control_plane: ControlPlane, folder: Path
+    way: Way, control_plane: ControlPlane, folder: Path, **settings: str
 ) -> Iterator[tuple[int, trustme.CA]]:
     """Run an instance with the webhook; yields its port, and who has signed its certificate."""
     port, webhook_port = free_ports(2)
     ca = trustme.CA()
-    settings = {
+    own = {
         **certificate(ca, folder),
         "webhook_port": webhook_port,
         "webhook_scheduler_name": SECOND if way.second else "",
     }
     kubeconfig = control_plane.users.kubeconfig(EXTENDER)
-    instance = InstanceProcess(_LONE_POD, port, folder, kubeconfig, settings)
+    instance = InstanceProcess(_LONE_POD, port, folder, kubeconfig, own | settings)
     instance.start()
     try:
         asyncio.run(until(lambda: _listens(webhook_port), within=_EFFECT_SECONDS))

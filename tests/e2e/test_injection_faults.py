@@ -74,3 +74,19 @@ def test_for_an_answer_that_does_not_come_the_api_server_waits_two_seconds(
             seconds = asyncio.run(expect_ignored(control_plane))
 
     assert SLOW_SECONDS <= seconds < SLOW_SECONDS + 1
+
+
+@pytest.mark.gate
+def test_webhook_with_a_client_ca_answers_the_api_server_that_has_a_certificate_of_it(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """And one of somebody else's CA does not; the API server then goes on without it."""
+    way, file = Way(WEBHOOK), tmp_path / "clients.crt"
+    for signer, works in ((control_plane.authority, True), (trustme.CA(), False)):
+        signer.cert_pem.write_to_path(file)
+        with (
+            answering(way, control_plane, tmp_path, webhook_client_ca_file=str(file)) as (port, ca),
+            installed(control_plane, [webhook(way, port, ca)], works=works),
+        ):
+            if not works:
+                assert asyncio.run(expect_ignored(control_plane)) < SLOW_SECONDS

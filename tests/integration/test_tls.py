@@ -41,7 +41,13 @@ def https(authority: Authority) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def mutual(authority: Authority) -> Iterator[Server]:
-    with serving("goal2", **authority.settings(client_ca=True)) as server:
+    """Run one that wants certificates of its clients, and of those of its webhook."""
+    settings = authority.settings(client_ca=True)
+    webhook = {
+        **webhook_files(settings),
+        "EXTENDER_WEBHOOK_CLIENT_CA_FILE": settings["EXTENDER_CLIENT_CA_FILE"],
+    }
+    with serving("goal2", **settings, **webhook) as server:
         yield server
 
 
@@ -52,12 +58,19 @@ def named(authority: Authority) -> Iterator[Server]:
     with serving(
         "goal2",
         **settings,
+        **webhook_files(settings),
         EXTENDER_CLIENT_NAMES="other, kube-scheduler",
-        EXTENDER_WEBHOOK_PORT="0",
-        EXTENDER_WEBHOOK_CERT_FILE=settings["EXTENDER_TLS_CERT_FILE"],
-        EXTENDER_WEBHOOK_PRIVATE_KEY_FILE=settings["EXTENDER_TLS_PRIVATE_KEY_FILE"],
     ) as server:
         yield server
+
+
+def webhook_files(settings: dict[str, str]) -> dict[str, str]:
+    """Return the settings of a webhook with the certificate of the service."""
+    return {
+        "EXTENDER_WEBHOOK_PORT": "0",
+        "EXTENDER_WEBHOOK_CERT_FILE": settings["EXTENDER_TLS_CERT_FILE"],
+        "EXTENDER_WEBHOOK_PRIVATE_KEY_FILE": settings["EXTENDER_TLS_PRIVATE_KEY_FILE"],
+    }
 
 
 def issue(
@@ -156,15 +169,27 @@ def test_it_is_refused_every_path(named: Server, authority: Authority) -> None:
             assert client.get(f"https://{HOST}:{named.port}{path}").status_code == 403
 
 
+def mutate(client: httpx.Client, server: Server) -> str:
+    url = f"https://{HOST}:{server.webhook_port}/mutate"
+    response = client.post(url, json=review(new_pod(of_claim("quad-a"))))
+    return str(response.raise_for_status().json()["response"]["patchType"])
+
+
 def test_the_webhook_needs_no_certificate_of_its_clients(
     named: Server, authority: Authority
 ) -> None:
     with authority.client() as client:
-        url = f"https://{HOST}:{named.webhook_port}/mutate"
-        response = client.post(url, json=review(new_pod(of_claim("quad-a"))))
+        assert mutate(client, named) == "JSONPatch"
 
-    assert response.status_code == 200
-    assert response.json()["response"]["patchType"] == "JSONPatch"
+
+def test_webhook_with_a_client_ca_takes_its_certificates_alone(
+    mutual: Server, authority: Authority
+) -> None:
+    with authority.client(issue(authority.ca, common_name="apiserver")) as client:
+        assert mutate(client, mutual) == "JSONPatch"
+    for other in (None, issue(trustme.CA(), common_name="apiserver")):
+        with authority.client(other) as client, pytest.raises(httpx.TransportError):
+            mutate(client, mutual)
 
 
 def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:
