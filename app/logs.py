@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -52,6 +53,41 @@ class Sparing:
         return event
 
 
+class Lines:
+    """A file of lines; one that cannot be written is lost, and nothing else: a full disk is no
+    reason to leave a request without its answer.
+
+    Args:
+        write: Writes bytes and returns how many: `os.write` of a file. May raise OSError.
+    """
+
+    def __init__(self, write: Callable[[bytes], int]) -> None:
+        self._write = write
+        self._lost = 0
+        self._is_torn = False
+
+    def write(self, line: bytes | str) -> None:
+        """Write a line with its end, and before it how many were lost since the last one."""
+        data = line.encode() if isinstance(line, str) else line
+        if self._lost:
+            data = msgspec.json.encode({"event": "log.lost", "lines": self._lost}) + b"\n" + data
+        if self._is_torn:
+            data = b"\n" + data
+        try:
+            while written := self._write(data):
+                self._is_torn = written < len(data)
+                if not self._is_torn:
+                    self._lost = 0
+                    return
+                data = data[written:]
+        except OSError:
+            pass
+        self._lost += 1
+
+    def flush(self) -> None:
+        """Do nothing: nothing is kept back."""
+
+
 def has_colours(environ: Mapping[str, str]) -> bool:
     """Whether a terminal may be sent escape sequences: see https://no-color.org."""
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
@@ -68,17 +104,16 @@ def configure_logs(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     is_terminal = sys.stdout.isatty()
+    lines: Any = sys.stdout if is_terminal else Lines(partial(os.write, sys.stdout.fileno()))
     for_people = structlog.dev.ConsoleRenderer(colors=has_colours(os.environ))
     structlog.configure(
         processors=[Sparing(time.monotonic), *shared, for_people if is_terminal else _as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=(
-            structlog.PrintLoggerFactory()
-            if is_terminal
-            else structlog.BytesLoggerFactory(sys.stdout.buffer)
+            structlog.PrintLoggerFactory() if is_terminal else structlog.BytesLoggerFactory(lines)
         ),
     )
-    handler = logging.StreamHandler(sys.stdout)
+    handler = logging.StreamHandler(lines)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from app.config import CONTROLLER_NAME
@@ -16,6 +17,7 @@ from tests.fakes import DISK_SCHEDULES, Call, FakeApiServer, Object, in_a_thread
 from tests.fakes.installed import instance_pod, service
 from tests.integration.instances import NOT_KNOWING, filter_request
 from tests.integration.server import BEARER, serving_cluster
+from tests.pod_process import instance_process
 
 STOP_SECONDS = 3.0
 _WRITES = ("create", "update", "patch")
@@ -109,6 +111,21 @@ def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
         status, errors = live.end(signal.SIGTERM, within_seconds=STOP_SECONDS)
 
     assert (status, errors) == (0, [])
+
+
+async def test_process_whose_log_is_on_a_full_disk_answers_and_ends_well(tmp_path: Path) -> None:
+    (tmp_path / "extender-0.log").symlink_to("/dev/full")
+    with in_a_thread(api_server(service(), instance_pod(0))) as served:
+        live = instance_process(tmp_path, 0, served.port)
+        live.start()
+        await live.leads()
+        async with httpx.AsyncClient() as http:
+            url = f"http://127.0.0.1:{live.port}/filter"
+            answer = await http.post(url, content=filter_request("pair"))
+        await live.process.stop()
+
+    assert "pair-a is not in the cluster" in answer.json()["Error"]
+    assert live.process.returncode == 0
 
 
 def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path: Path) -> None:
