@@ -85,15 +85,15 @@ class OldCall(msgspec.Struct, rename={"node_names": "nodenames"}):
 
 
 class NodesOfCall(msgspec.Struct, rename="pascal"):
-    """The nodes of a body, whole."""
+    """The nodes of a body, whole. A key may be there twice: the first may be null."""
 
-    nodes: NodeList
+    nodes: NodeList | None
 
 
 class NodesOfOldCall(msgspec.Struct):
     """The same of an older client."""
 
-    nodes: NodeList
+    nodes: NodeList | None
 
 
 class WholeNodes:

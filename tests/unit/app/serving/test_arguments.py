@@ -3,6 +3,8 @@
 import json
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from app.errors import BadRequestError
 from app.serving.arguments import MOST_NODES, Arguments, arguments_of, names_of
 from app.serving.body import SMALL_BYTES
 from longhorn import NodeName
+from tests.mutations import mutated, recorded
 
 MIB = 2**20
 POD: dict[str, Any] = {"metadata": {"name": "pod"}}
@@ -147,3 +150,35 @@ def test_nothing_that_is_sent_swells(before: bytes, piece: bytes, after: bytes) 
         tracemalloc.stop()
 
     assert peak_bytes < 8 * MIB
+
+
+NODES_SENT = ["null", "{}", '{"items":null}', '{"items":[]}', json.dumps(nodes("a", "b"))]
+
+
+@pytest.mark.parametrize("change", [bytes, lower])
+@pytest.mark.parametrize("first", NODES_SENT)
+@pytest.mark.parametrize("second", NODES_SENT)
+def test_of_two_values_of_nodes_the_second_counts_in_both_scans(
+    first: str, second: str, change: Callable[[bytes], bytes]
+) -> None:
+    body = POD_AND + f',"Nodes":{first},"Nodes":{second},"NodeNames":["c"]}}'.encode()
+
+    found = seen(arguments_of(change(body)))
+
+    alone = POD_AND + f',"Nodes":{second},"NodeNames":["c"]}}'.encode()
+    assert found == seen(arguments_of(alone))
+
+
+def test_whole_nodes_are_found_in_each_call_that_is_read() -> None:
+    random, bodies = Random(1), recorded("filter")
+    bodies = [body for body in bodies if b'"items"' in body]
+    read_with_nodes = 0
+    for _ in range(3_000):
+        with suppress(BadRequestError, UnicodeDecodeError):
+            body = mutated(random.choice(bodies), bodies, random)
+            body.decode()  # as app/serving/body.py does
+            found = arguments_of(body)
+            if found.nodes:
+                read_with_nodes += 1
+                assert found.nodes.by_name().keys() == {*found.nodes.names}
+    assert read_with_nodes > 300
