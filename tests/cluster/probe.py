@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-_PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.02
 _PATIENCE_SECONDS = 0.3
 _BODY = b'{"Pod": {"metadata": {"name": "probe"}, "spec": {}}, "NodeNames": ["any"]}'
 REFUSED = "refused:"
@@ -42,7 +42,7 @@ def main() -> None:
             connection.close()
         sys.stdout.write(f"{time.monotonic()} {result}\n")
         sys.stdout.flush()
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
 
 
 def _of_kube_scheduler(folder: Path) -> ssl.SSLContext:

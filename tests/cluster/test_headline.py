@@ -60,7 +60,7 @@ async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster: Running
 
     assert tested.returncode != 0
     assert "does not get longhorn.io/scheduler-extender" in tested.stdout + tested.stderr
-    assert await doctor(cluster) == {"port-open", "not-injected"}
+    assert await doctor(cluster) == {"not-injected"}
 
 
 async def doctor(cluster: RunningCluster) -> set[str]:

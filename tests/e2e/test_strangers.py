@@ -2,14 +2,10 @@
 
 import asyncio
 import contextlib
-import socket
-import ssl
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from threading import Event, Thread
 from typing import NamedTuple
 
 import httpx
@@ -26,6 +22,7 @@ from tests.e2e.waiting import until
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 from tests.fakes.installed import LONGHORN, NAMESPACE
+from tests.strangers import HANDSHAKES, HEADS, THREADS, Target, attacking
 
 NODES = ["node-1", "node-2", "node-3", "node-4"]
 PODS = 16
@@ -35,16 +32,7 @@ ANSWERS, PAUSE_SECONDS = 100, 0.05
 HOSTILE = f"../../../../apis/longhorn.io/v1beta2/namespaces/{LONGHORN}/nodes/node-1"
 MIB = 2**20
 MEMORY_BYTES = 300 * MIB
-THREADS, CONNECTIONS = 10, 50
-"""Each thread has so many connections: 500 together."""
-BYTES_PER_SECOND = 10 * 10**6
-CHUNKS = b"1\r\n \r\n"
-HEADS = {
-    "chunks": b"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "bodies": b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n",
-    "metrics": b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
-    "nothing that is there": b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n",
-}
+ADDRESSES = [f"127.0.9.{number + 1}" for number in range(THREADS)]
 
 
 async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWorld) -> None:
@@ -67,7 +55,7 @@ async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWo
 
 @pytest.mark.alone
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*HEADS, "handshakes"])
+@pytest.mark.parametrize("kind", [*HEADS, HANDSHAKES])
 async def test_pods_get_their_nodes_beside_them(
     make_world: MakeWorld, tmp_path: Path, report: Report, kind: str
 ) -> None:
@@ -114,9 +102,9 @@ async def _fill(world: World, certificates: Certificates, kind: str | None) -> F
     web = (stateful_set("web", pods=PODS), kinds.STATEFUL_SETS)
     scheduling = await world.schedule(web, pods=PODS)
     await until(lambda: len(world.seen.pods()) == PODS, within=BIND_SECONDS)
-    port = leader.port if kind == "handshakes" else leader.metrics_port
-    attacking = contextlib.nullcontext(Counter[str]()) if kind is None else _attack(port, kind)
-    with attacking as seen:
+    port = leader.port if kind == HANDSHAKES else leader.metrics_port
+    none = contextlib.nullcontext(Counter[str]())
+    with attacking(Target("127.0.0.1", port, kind), ADDRESSES) if kind else none as seen:
         await asyncio.sleep(HEAD_START_SECONDS if kind else 0)
         asked = list[float]()
         probing = asyncio.create_task(_ask(leader, certificates, asked))
@@ -148,62 +136,6 @@ async def _ask(leader: InstanceProcess, certificates: Certificates, asked: list[
             assert response.status_code == 200, response.text
             asked.append(time.monotonic() - began)
             await asyncio.sleep(PAUSE_SECONDS)
-
-
-@contextlib.contextmanager
-def _attack(port: int, kind: str) -> Iterator[Counter[str]]:
-    """Have strangers send without a pause, all together 10 MB/s, from addresses of their own."""
-    stop, seen = Event(), Counter[str]()
-    threads = [
-        Thread(target=_send, args=(port, kind, f"127.0.9.{n + 1}", stop, seen))
-        for n in range(THREADS)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield seen
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
-def _send(port: int, kind: str, address: str, stop: Event, seen: Counter[str]) -> None:
-    opened: list[socket.socket] = []
-    sent, began = 0, time.monotonic()
-    data = CHUNKS * 2_000 if kind == "chunks" else b"x" * 10_000 if kind == "bodies" else b""
-    while not stop.is_set():
-        stop.wait(max(0.0, began + sent * THREADS / BYTES_PER_SECOND - time.monotonic()))
-        try:
-            if len(opened) < CONNECTIONS:
-                opened.append(_open(port, kind, address))
-                seen["opened"] += 1
-            each = opened.pop(0)
-            opened.append(each)
-            each.sendall(data or HEADS.get(kind, b""))
-            sent += len(data) or 1_000
-        except OSError as error:
-            seen[type(error).__name__] += 1
-            sent += 1_000
-            for each in opened[-1:]:
-                each.close()
-            opened = opened[:-1]
-    for each in opened:
-        each.close()
-
-
-def _open(port: int, kind: str, address: str) -> socket.socket:
-    opened = socket.create_connection(("127.0.0.1", port), 1, source_address=(address, 0))
-    if kind == "handshakes":
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        secured = context.wrap_socket(opened)
-        secured.send(b"GET / HTTP/1.1\r\n\r\n")
-        if not secured.recv(1):
-            raise ConnectionResetError
-        return secured
-    opened.sendall(HEADS[kind])
-    return opened
 
 
 async def _lease(world: World) -> tuple[str, int]:
