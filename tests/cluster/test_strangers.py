@@ -94,8 +94,8 @@ async def test_pods_get_nodes_beside_a_pod_that_attacks(
     with capsys.disabled():
         sys.stderr.write(
             f"\n{kind} at {port}{', with a certificate' if has_certificate else ''}: an answer "
-            f"took {1e3 * median(beside):.1f} ms in the middle, {1e3 * median(alone):.1f} alone, the "
-            f"longest {max(beside):.2f} s; {len(refused)} had none; {len(names)} pods had nodes; "
+            f"took {1e3 * median(beside):.1f} ms in the middle, {1e3 * median(alone):.1f} alone, "
+            f"the longest {max(beside):.2f} s; {len(refused)} failed; {len(names)} pods placed; "
             f"{memory_bytes // MIB:.0f} MiB; {printed.decode().strip()}\n"
         )
     assert b"opened" in printed
