@@ -82,9 +82,9 @@ async def test_kustomize_installs_it_as_well(cluster: RunningCluster) -> None:
     image = f"IMAGE={outside.REPOSITORY}:{version(ROOT)}"
     await run("bash", "-euc", f"manifests/certificates.sh {ADDRESS} | kubectl apply --filename -")
     await cluster.copy_certificates(NAMESPACE)
+    cluster.restart_scheduler()
     await run("make", "install-cluster", image, f"CLUSTER_IP={ADDRESS}", "INJECTION=policy")
     await roll_out(cluster)
-    cluster.restart_scheduler()
     await run("kubectl", "apply", "--filename", "examples/burst.yaml")
     pods = await expect_pods_with_room(cluster)
     await end_burst(cluster)
