@@ -74,6 +74,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self._is_since(1, 11)
 
     @property
+    def chooses_by_balance(self) -> bool:
+        """Whether of several disks the one is taken that leaves most balance, as since v1.11."""
+        return self._is_since(1, 11)
+
+    @property
     def reads_volume_topology(self) -> bool:
         """Whether a StorageClass may keep its volumes to one zone or region, as since v1.13."""
         return self._is_since(1, 13)
