@@ -29,6 +29,8 @@ class Kind(StrEnum):
     REPLICA_PLACED = "replica_placed"
     """Longhorn placed a replica of a volume that was there before."""
     REPLICA_REMOVED = "replica_removed"
+    REPLICA_MOVED = "replica_moved"
+    """A replica that is to be moved, by commands."""
     VOLUME_LOST = "volume_lost"
     """No replica of a volume is left."""
     CHANGED = "changed"
@@ -75,11 +77,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The pod by namespace and name, or another object with its kind."""
     node: str | None = None
     before: str | None = None
-    """The node where a pod was."""
+    """The node where a pod was, or a replica that is to be moved."""
     score: float | None = None
     """Of the chosen node, by the policy."""
     volumes: tuple[PlannedVolume, ...] = ()
     text: str = ""
+    copied_bytes: int = 0
+    """Of a replica that is to be moved: what it copies to its node."""
+    commands: tuple[str, ...] = ()
+    """That move it, each to be run once the one before has ended."""
     reasons: tuple[Reason, ...] = ()
     """The commonest first."""
 

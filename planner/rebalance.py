@@ -125,6 +125,7 @@ class _Search:
         self._volumes, self._storage, self._goal, self._widest = volumes, storage, goal, widest
         self._full = shares(storage.spaces)
         self._emptiest = sorted(self._full, key=lambda at: (self._full[at], at))
+        self._fullest = sorted(self._full, key=lambda at: (-self._full[at], at))
         self._leaving: dict[Candidate, list[Replica]] = {}
         for name in volumes:
             for each in storage.replicas[name]:
@@ -134,7 +135,7 @@ class _Search:
     def excess(self) -> float:
         """Return what is to be made less: the highest share, or what exceeds the level."""
         if self._goal.below is None:
-            return self._full[self._emptiest[-1]]
+            return self._full[self._fullest[0]]
         return sum(max(0.0, share - self._goal.below) for share in self._full.values())
 
     def at_once(self) -> Move | None:
@@ -174,7 +175,7 @@ class _Search:
 
     def _options(self) -> Iterator[_Option]:
         """Yield the best move of each replica, those on the fullest disks first."""
-        for source in reversed(self._emptiest):
+        for source in self._fullest:
             if self._goal.below is not None and self._full[source] <= self._goal.below:
                 return
             for each in self._on(source):
@@ -182,8 +183,8 @@ class _Search:
 
     def _firsts(self) -> Iterator[Move]:
         """Yield some moves of each replica that leave all disks below the fullest of now."""
-        highest = self._full[self._emptiest[-1]]
-        for source in reversed(self._emptiest):
+        highest = self._full[self._fullest[0]]
+        for source in self._fullest:
             for each in self._on(source):
                 yield from (move for _, move in islice(self._of(each, highest), _MOST_OF_EACH))
 
@@ -212,7 +213,7 @@ class _Search:
         """Return how far the fullest and the emptiest disk are apart, with some changed."""
         ends = (
             next((self._full[at] for at in disks if at not in changed), None)
-            for disks in (self._emptiest, reversed(self._emptiest))
+            for disks in (self._emptiest, self._fullest)
         )
         found = [*changed.values(), *(each for each in ends if each is not None)]
         return max(found) - min(found)

@@ -14,6 +14,7 @@ const WORDS = {
   lost: "lost",
   replica_placed: "rebuilt",
   replica_removed: "removed",
+  replica_moved: "to move",
   volume_lost: "lost",
   changed: "changed",
   refused: "refused",

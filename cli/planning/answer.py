@@ -18,6 +18,7 @@ _GOOD = {
     Kind.MOVED: ("pod moved", "pods moved"),
     Kind.REPLICA_PLACED: ("replica rebuilt", "replicas rebuilt"),
     Kind.REPLICA_REMOVED: ("replica removed", "replicas removed"),
+    Kind.REPLICA_MOVED: ("replica to move", "replicas to move"),
     Kind.CHANGED: ("change made", "changes made"),
 }
 _STUCK = "pod_stuck"

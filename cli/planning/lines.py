@@ -1,5 +1,6 @@
 """What `plan` prints for people: the answer, step by step what happens, then before and after."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -25,13 +26,17 @@ _WORDS = {
     Kind.LOST: "lost",
     Kind.REPLICA_PLACED: "rebuilt",
     Kind.REPLICA_REMOVED: "removed",
+    Kind.REPLICA_MOVED: "move",
     Kind.VOLUME_LOST: "lost",
     Kind.CHANGED: "changed",
     Kind.REFUSED: "refused",
 }
 _FINE = frozenset(
-    {Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.CHANGED}
-)
+    {
+        Kind.PLACED, Kind.MOVED, Kind.REPLICA_PLACED, Kind.REPLICA_REMOVED, Kind.REPLICA_MOVED,
+        Kind.CHANGED,
+    }
+)  # fmt: skip
 """Everything else is told first."""
 _ALIKE = frozenset({Kind.NOT_CREATED})
 """Told together, if the text is the same."""
@@ -85,6 +90,7 @@ def _step(step: StepReport, form: Form) -> Iterator[str]:
     for events in shown:
         yield from _event(events, form)
     yield from _rest(sum(map(len, groups)) - sum(map(len, shown)), "event")
+    yield from _copies(step.events, form)
     yield from _warnings(step, form, _MOST_EVENTS)
 
 
@@ -93,6 +99,16 @@ def _warnings(step: StepReport, form: Form, most: int) -> Iterator[str]:
     for each in warnings:
         yield from _told("warning", f"{each.object} {each.text}", form, colour="yellow")
     yield from _rest(len(step.warnings) - len(warnings), "warning")
+
+
+def _copies(events: Iterable[Event], form: Form) -> Iterator[str]:
+    """Say what moves copy, in all and to each node."""
+    to = Counter[str]()
+    for each in events:
+        to[each.node or ""] += each.copied_bytes
+    if total := to.total():
+        nodes = ", ".join(f"{gib(to[name])} to {name}" for name in sorted(+to, key=natural))
+        yield from _told("copies", f"{gib(total)} GiB in all: {nodes}", form)
 
 
 def _grouped(events: Iterable[Event]) -> list[list[Event]]:
@@ -112,6 +128,8 @@ def _event(events: Sequence[Event], form: Form) -> Iterator[str]:
     if len(events) == 1:
         for volume in event.volumes:
             yield from _more(_volume(volume, event.object), form)
+    for command in event.commands:
+        yield " " * _INDENT + printable(command)
     for reason in event.reasons:
         yield from _more(_reason(reason, is_only=len(event.reasons) == 1), form)
         if reason.remedy and reason.code not in ERRORS:  # the text itself says what to do
@@ -128,6 +146,8 @@ def _what(events: Sequence[Event]) -> str:
             return f"{event.object} on {event.node}/{event.text}"
         case Kind.REPLICA_REMOVED:
             return f"{event.object} from {event.node}/{event.text}"
+        case Kind.REPLICA_MOVED:
+            return f"{event.object} from {event.text}"
         case Kind.PLACED:
             return f"{event.object} on {event.node}"
         case Kind.MOVED:

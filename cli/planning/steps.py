@@ -7,6 +7,7 @@ import typer
 
 from cli.kube.workloads import MOST_PODS
 from cli.names import node_name
+from cli.options import load_settings
 from cli.planning.command import InFlight, step, steps
 from cli.planning.scenario import Workloads, read_scenario
 from cli.planning.values import (
@@ -23,6 +24,7 @@ from planner.plan import Step
 from planner.steps.disks import RemoveDisk
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
+from planner.steps.rebalancing import Rebalance
 from planner.steps.workloads import MOST_PODS as MOST_TRIED
 from planner.steps.workloads import FillSized, Sized
 
@@ -196,6 +198,27 @@ def remove_disks(
 ) -> list[Step]:
     """Have Longhorn move all replicas away from disks."""
     return [RemoveDisk(node=node, disk=disk) for node, disk in map(_disk, disks)]
+
+
+@step("rebalance", "Exit status: 0 no disk is above the level, if one is given, 1 some disk stays "
+      "above it, or a volume ends degraded, 2 the input cannot be used.")  # fmt: skip
+def rebalance(
+    below: Annotated[
+        int | None, typer.Option(metavar="PERCENT", min=1, max=100, help="Of each disk's limit."),
+    ] = None,
+    moves: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=1_000, show_default=False,
+            help="At most so many moves; with --below 100 if it is not given.",
+        ),
+    ] = None,
+) -> list[Step]:  # fmt: skip
+    """Say which replicas to move so that disks come below a level, or as even as moves allow."""
+    if below is None and moves is None:
+        raise ValueError("what is to be reached is missing; give --below, --moves or both")
+    namespace = load_settings().longhorn_namespace
+    return [Rebalance(most_moves=moves or 100, below_percent=below, namespace=namespace)]
 
 
 @step("resize")

@@ -452,3 +452,29 @@ def test_a_node_that_cannot_be_read_stops_no_answer(told: Told) -> None:
     there = [broken, volume(numberOfReplicas=1), *claim(), replica("1", "n1"), pod("web")]
 
     assert "web" in told(there, "filter", "web")
+
+
+# longhorn/longhorn#12683: four nodes with auto-balance; how are their disks made evenly full?
+def test_moves_empty_the_fullest_disk_or_are_said_to_be_no_help(told: Told) -> None:
+    held = (
+        replica("1", "n1", volumeSize=str(60 * GIB)),
+        replica("2", "n2", volumeSize=str(60 * GIB)),
+    )
+    of = volume(on="n1", size=str(60 * GIB), replicaAutoBalance="best-effort")
+    full = [
+        node(name, {"scheduledReplica": {f"vol-r-{name[1]}": 60 * GIB, "o": 30 * GIB},
+                    "storageScheduled": 90 * GIB}) for name in ("n1", "n2")
+    ]  # fmt: skip
+    there = [*claim(), of, *held, *full[0], *full[1]]
+
+    found = told(there, "plan", "rebalance", "--below", "80")
+    assert told.status == 1
+    assert "Disk disk-1 on n1 stays 90 % full: of its replicas 1 with no better disk" in found
+    assert "all disks together are 90 % full, so that no moves bring each to 80 %; add" in found
+
+    found = told([*there, *node("n3"), *node("n4")], "plan", "rebalance", "--below", "80")
+    assert told.status == 0
+    assert "move default/data from n1/disk-1 to n3/disk-1, copies 60.0 GiB, its size" in found
+    assert '{"numberOfReplicas":3,"diskSelector":["rebalance"],"replicaAutoBalance":"dis' in found
+    assert '"replicaAutoBalance":"best-effort"' in found
+    assert "copies 120.0 GiB in all: 60.0 to n3, 60.0 to n4" in found

@@ -53,6 +53,8 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("drain zebra", "there is no node zebra; there are node-1, node-2, node-3, node-4, node-5"),
         ("drain node-1 node-1", "drain: a node is named twice; name it once"),
         ("remove-disk node-1", "remove-disk: 'node-1' names no disk; give NODE/DISK"),
+        ("rebalance", "rebalance: what is to be reached is missing; give --below, --moves or both"),
+        ("rebalance --below 101", "rebalance: Invalid value for '--below': 101 is not in the"),
         ("add-disk node-1 1Ti", "add-disk: 'node-1' names no disk; give NODE/DISK"),
         ("add-disk node-1/x 0", "add-disk: 0 is no size; give one such as 100Gi"),
         ("add-disk node-1/x 9999Ei", "add-disk: 9999Ei is more than any disk has; give one such "),

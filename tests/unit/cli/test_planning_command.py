@@ -63,6 +63,8 @@ PLANS = {
     "drain-in-part": (1, "not all of it works: 1 refusal; 1 pod moved", "drain node-4"),
     "lose": (1, "not all of it works: 1 volume lost; ", "lose node-4"),
     "remove-disk": (0, "all of it works: 2 replicas rebuilt, ", "remove-disk node-4/ssd"),
+    "rebalance": (0, "all of it works: 2 replicas to move", "rebalance --below 75 --moves 5"),
+    "rebalance-in-part": (1, "not all of it works: 2 refusals; ", "rebalance --below 60"),
     "add-node": (0, "all of it works: nothing moves", "add-node node-7 --like node-6"),
     "add-disk": (0, "all of it works: nothing moves", "add-disk node-1/ssd 1Ti --tag ssd"),
     "cordon": (0, "all of it works: nothing moves", "cordon node-1"),

@@ -24,6 +24,7 @@ OWN = {
     "add-node": {"--like"},
     "add-disk": {"--reserved", "--tag"},
     "remove-disk": set[str](),
+    "rebalance": {"--below", "--moves"},
     "resize": set[str](),
     "scale": set[str](),
     "set": set[str](),
