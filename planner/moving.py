@@ -104,8 +104,8 @@ def way(replica: Replica, target: Candidate, volume: Volume, storage: Storage) -
 
     As no other disk has the tag, only the nodes with replicas of the volume matter to its search.
     """
-    nodes = {each.node for each in storage.replicas[volume.name]}
-    near = {name: space for name, space in storage.spaces.items() if name in nodes}
+    nodes = (place_of(each).node for each in storage.replicas[volume.name])
+    near = {name: storage.spaces[name] for name in nodes}
     near[target.node] = _tagged(target, storage)
     is_balanced = (volume.auto_balance or storage.settings.auto_balance) != "disabled"
     calm = structs.replace(

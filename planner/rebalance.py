@@ -27,13 +27,13 @@ from planner.moving import Move, Storage, make, place_of, simplest, way
 LEAST_GAIN = 0.005
 """A move that lowers a disk by less of its limit is not worth a copy."""
 _TAG = "rebalance"
-_MOST_FIRST = 40
+_MOST_FIRST = 30
 """Moves that are looked at together with the one after them."""
 _MOST_OF_EACH = 3
 """Of these for one replica."""
-_MOST_DISKS_AHEAD = 40
+_MOST_DISKS_AHEAD = 20
 """With more disks each move is the best one at once: there are enough of them."""
-_MOST_TRIED = 50
+_MOST_TRIED = 20
 """Disks that are tried for one replica: the emptiest that suit it."""
 
 
