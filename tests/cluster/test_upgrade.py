@@ -32,11 +32,15 @@ KUSTOMIZE = (
     f"make install-cluster IMAGE={REPOSITORY}:{{}} CLUSTER_IP={ADDRESS} NAMESPACE={LONGHORN} "
     f"PLAIN_UNTIL={UNTIL}",
 )
+VARIABLE = "EXTENDER_LONGHORN_NAMESPACE"
+SET = f"kubectl --namespace {LONGHORN} set env deployment/{NAME} {VARIABLE}"
 HELM = (
-    *("helm", "upgrade", "--install", NAME, "charts/longhorn-scheduler-extender"),
-    *("--namespace", LONGHORN, "--take-ownership", "--force-conflicts", "--wait"),
-    *("--set", f"image.repository={REPOSITORY}", "--set", f"service.clusterIP.ipv4={ADDRESS}"),
-    *("--set", f"kubeSchedulerConfigured=true,tls.plainUntil={UNTIL}"),
+    *("bash", "-euc"),
+    f"{SET}={LONGHORN}\n"
+    f"helm upgrade --install {NAME} charts/longhorn-scheduler-extender --namespace {LONGHORN} "
+    f"--take-ownership --force-conflicts --wait --set image.repository={REPOSITORY} "
+    f"--set service.clusterIP.ipv4={ADDRESS} "
+    f"--set kubeSchedulerConfigured=true,tls.plainUntil={UNTIL}",
 )
 """As docs/upgrade.md has them, where the older ones are."""
 SILENCE_SECONDS = 5.0
@@ -70,6 +74,8 @@ async def test_pods_get_nodes_on_the_way_here_and_back(
         async with pods_created(cluster) as names:
             await administrator.run(*(word.format(version(ROOT)) for word in way))
             await roll_out(cluster, LONGHORN)
+            if way is HELM:
+                await administrator.run(*f"{SET}-".split())
             await install(cluster, tree)
         await until_more(answers)
     await all_scheduled_soon(cluster, names)
