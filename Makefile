@@ -167,12 +167,15 @@ begin-injection:
 move: ## Move the Helm release to another namespace, without leaving pods waiting: FROM=, TO=longhorn-scheduler (needs helm and kubectl)
 	$(PYTHON) -m supply.move --from '$(FROM)' $(if $(TO),--to '$(TO)')
 
-chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that it names)
+chart: ## Pack the chart into dist/ (needs helm; IMAGE= is the repository that it names, SOURCE= the project's page)
 	rm -rf dist/chart
 	mkdir -p dist
 	cp -r charts/longhorn-scheduler-extender dist/chart
 	sed 's,^  repository: ""$$,  repository: $(IMAGE),' \
 		charts/longhorn-scheduler-extender/values.yaml > dist/chart/values.yaml
+	sed -e 's,ghcr.io/OWNER/longhorn-scheduler-extender:,$(IMAGE):,' \
+		$(if $(SOURCE),-e 's|https://github.com/OWNER/longhorn-scheduler-extender|$(SOURCE)|') \
+		charts/longhorn-scheduler-extender/Chart.yaml > dist/chart/Chart.yaml
 	helm package dist/chart --destination dist
 
 base-image: ## Pin the base image in the Dockerfile by the digest that its tag has now (needs buildx)

@@ -18,6 +18,7 @@ PLACES = (
     _SOURCE,
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^version: ({_VERSION})$"),
     ("charts/longhorn-scheduler-extender/Chart.yaml", rf"(?m)^appVersion: ({_VERSION})$"),
+    ("charts/longhorn-scheduler-extender/Chart.yaml", _IMAGE),
     ("manifests/overlays/fixed-cluster-ip/kustomization.yaml", rf"(?m)^    newTag: ({_VERSION})$"),
     ("README.md", _IMAGE),
     ("docs/install.md", _IMAGE),
