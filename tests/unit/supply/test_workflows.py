@@ -1,5 +1,6 @@
 """The workflows are those of a forge: here nobody runs them, so they are at least checked."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,15 @@ def test_a_workflow_says_that_it_has_not_run(path: Path) -> None:
     head = " ".join(line.removeprefix("# ") for line in path.read_text().splitlines()[:6])
 
     assert "has not run yet" in head
+
+
+def test_an_action_is_one_commit_everywhere() -> None:
+    found = re.findall(
+        r"uses: ([^.\s][^@\s]*)@(\S+) # (\S+)", "".join(map(Path.read_text, WORKFLOWS))
+    )
+
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for _, commit, _ in found)
+    assert len({name for name, _, _ in found}) == len(set(found))
 
 
 def test_nothing_is_released_without_a_digest_of_the_base_image() -> None:
