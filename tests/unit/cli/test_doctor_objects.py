@@ -1,12 +1,22 @@
-"""What is read of the service's pods and of its Lease, whatever they lack."""
+"""What is read of the service's objects, whatever they lack."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
+from cli.doctor.config_maps import ConfigMap
 from cli.doctor.facts import AutoscalerSeen, InstanceSeen, LeaseSeen
-from cli.doctor.objects import Lease, Pod, autoscaler_seen, instance_seen, is_over
+from cli.doctor.objects import (
+    Lease,
+    Pod,
+    WebhookConfiguration,
+    autoscaler_seen,
+    instance_seen,
+    is_over,
+)
+from cli.doctor.releases import release_of
+from tests.unit.cli.test_doctor_findings import ANNOTATIONS, CONFIG, RELEASE
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -96,3 +106,51 @@ def test_a_lease_without_holder_is_free(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize("holder", ["extender-0_some-uuid", "extender-0"])
 def test_the_pod_of_a_holder_stands_before_the_underscore(holder: str) -> None:
     assert LeaseSeen(holder=holder).pod == "extender-0"
+
+
+def test_a_pod_says_since_when_it_runs_and_by_which_configuration() -> None:
+    status = {"containerStatuses": [{"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
+
+    seen = instance_seen(pod(status=status, metadata={"annotations": {"checksum/config": "abc"}}))
+
+    assert (seen.config_checksum, str(seen.started)) == ("abc", "2026-01-01 00:00:00+00:00")
+
+
+def test_a_config_map_says_who_wrote_its_data_and_when() -> None:
+    fields = [
+        {"manager": "helm", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {}}},
+        {"manager": "labeler", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:metadata": {}}},
+        {"manager": "kubectl-patch", "fieldsV1": {"f:data": {"f:a": {}}}},
+        {"manager": "kubectl-edit", "fieldsV1": {"f:data": None}},
+        {"manager": None, "fieldsV1": None},
+    ]
+    metadata = {"name": "c", "annotations": ANNOTATIONS, "managedFields": fields}
+
+    seen = msgspec.convert({"metadata": metadata, "data": {"a": "b"}}, ConfigMap).seen
+
+    assert (seen.by_people, seen.release, seen.data) == (frozenset({"a"}), RELEASE, {"a": "b"})
+    assert str(seen.changed) == "2026-01-02 00:00:00+00:00"
+
+
+def test_an_object_of_helm_names_its_release() -> None:
+    assert release_of(ANNOTATIONS) == RELEASE
+    assert release_of({}) is release_of(None) is None
+
+
+TRUSTED, OTHER = {"clientConfig": {"caBundle": "QQ=="}}, {"clientConfig": {"caBundle": None}}
+
+
+@pytest.mark.parametrize(
+    ("webhooks", "is_trusted"),
+    [([TRUSTED], True), ([TRUSTED, OTHER], False), ([{}], False), ([], False), (None, False)],
+)
+def test_every_webhook_needs_a_ca_and_there_is_one(
+    webhooks: list[object] | None, *, is_trusted: bool
+) -> None:
+    found = msgspec.convert({"webhooks": webhooks}, WebhookConfiguration)
+
+    assert found.is_trusted is is_trusted
+
+
+def test_the_shipped_configuration_asks() -> None:
+    assert CONFIG["extenders"][0]["filterVerb"] == "filter"
