@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from cli.running import run_command
 from tests.fakes import FakeApiServer, in_a_thread
 from tests.unit.cli.given_files import Write
 from tests.unit.cli.live import KINDS, kubeconfig
-from tests.unit.cli.plans import BUNDLE, Golden, Run, Shown
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, Complaints, Golden, Run, Shown
 from tests.unit.cli.plans import write as write_documents
 from tests.unit.cli.situations import Ask
 
@@ -43,7 +44,7 @@ def golden() -> Golden:
     def same(name: str, text: str) -> None:
         file = Path(__file__).parent / "golden" / f"{name}.txt"
         if is_rewritten:
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         assert text == (file.read_text(encoding="utf-8") if file.exists() else ""), (
             f"not what tests/unit/cli/golden/{name}.txt has; if it is right now, run the test with "
@@ -51,6 +52,26 @@ def golden() -> Golden:
         )
 
     return same
+
+
+@pytest.fixture
+def complaints(called: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> Complaints:
+    """Give commands what they cannot use, and compare all that they say with a golden file.
+
+    It must be one line, with status 2, and nothing else. A row is as typed, in `examples/`.
+    """
+    monkeypatch.chdir(EXAMPLES)
+
+    def told(name: str, rows: Iterable[str]) -> str:
+        text = ""
+        for row in rows:
+            status, out, err = called(*shlex.split(row))
+            assert (status, out, err[:7], err.count("\n")) == (2, "", "error: ", 1), row
+            text += f"$ {row}\n{err}"
+        golden(f"complaints/{name}", text)
+        return text
+
+    return told
 
 
 @pytest.fixture

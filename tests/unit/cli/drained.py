@@ -174,8 +174,3 @@ def judged(
     """Judge a node of a cluster, which is drained together with others; *means* are options."""
     case = situation(cluster(*documents), map(NodeName, [node, *also]), Means(**means))
     return judge(NodeName(node), case, ())
-
-
-def in_the_way(*documents: Document, **options: Any) -> list[tuple[str, str]]:
-    """Return what is in the way of a drain: codes with their objects."""
-    return [(str(each.code), each.object) for each in judged(*documents, **options).obstacles]

@@ -1,7 +1,7 @@
 """What tests of the command `plan` share."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -11,6 +11,7 @@ WIKI = str(EXAMPLES / "plans" / "wiki.yaml")
 
 Run = Callable[..., tuple[int, str, str]]
 Golden = Callable[[str, str], None]
+Complaints = Callable[[str, Iterable[str]], str]
 Shown = Callable[..., tuple[int, str]]
 
 

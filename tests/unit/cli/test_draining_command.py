@@ -9,7 +9,7 @@ import yaml
 
 from tests.unit.cli import drained
 from tests.unit.cli.drained import Document, host, node, pod, replica, volume
-from tests.unit.cli.plans import ROOT, Run, write
+from tests.unit.cli.plans import ROOT, Complaints, Golden, Run, write
 
 EXAMPLE = ROOT / "examples" / "may-drain"
 HOSTILE = "a\x1b[31m\nb"
@@ -30,157 +30,115 @@ def file_with(folder: Path, *documents: Document) -> str:
     return write(folder / "cluster.json", *documents, *drained.settings())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "first"),
-    [
-        (("node-1",), 0, "node-1: yes, it may be drained now"),
-        (("node/node-1",), 0, "node-1: yes, it may be drained now"),
-        (("node-2",), 1, "node-2: not yet, 1 thing is in the way"),
-        (("node-3",), 1, "node-3: not yet, 1 thing is in the way"),
-        (("node-4",), 1, "node-4: not yet, 2 things are in the way"),
-        (("node-4", "--delete-emptydir-data"), 0, "node-4: yes, it may be drained now"),
-        (("node-1", "node-5"), 0, "all of them at once: yes (may be drained: node-1, node-5)"),
-        (
-            ("node-1", "node-3"),
-            1,
-            "all of them at once: not yet (may be drained: node-1; not yet: ",
-        ),
-        (("--next", "node-2", "node-3"), 1, "none of them may go now"),
-        (("--next", "node-2", "node-5", "node-1"), 0, "node-5 may go next"),
-    ],
-)
+def many(count: int, *, claims: bool = False) -> list[Document]:
+    """Build a node with the only replica of so many volumes."""
+    names = {f"vol-{number}": f"data-{number}" * claims for number in range(count)}
+    volumes = [[volume(name, claim), replica(volume=name)] for name, claim in names.items()]
+    return [*node(), *(each for both in volumes for each in both)]
+
+
+EXAMPLE_ROWS: dict[str, tuple[int, str, tuple[str, ...]]] = {
+    "node-free": (0, "node-1: yes, it may be drained now", ("node-1",)),
+    "node-with-its-kind": (0, "node-1: yes, it may be drained now", ("node/node-1",)),
+    "node-with-an-engine": (1, "node-2: not yet, 1 thing is in the way", ("node-2",)),
+    "node-with-the-last-replica": (1, "node-3: not yet, 1 thing is in the way", ("node-3",)),
+    "node-with-local-data": (1, "node-4: not yet, 2 things are in the way", ("node-4",)),
+    "node-and-local-data-given-up":
+        (0, "node-4: yes, it may be drained now", ("node-4", "--delete-emptydir-data")),
+    "nodes-free": (0, "all of them at once: yes (may be drained: node-1, node-5)",
+        ("node-1", "node-5")),
+    "nodes-of-which-one-is-free": (1, "all of them at once: not yet (may be drained: node-1; not "
+        "yet: ", ("node-1", "node-3")),
+    "next-of-none": (1, "none of them may go now", ("--next", "node-2", "node-3")),
+    "next-of-three": (0, "node-5 may go next", ("--next", "node-2", "node-5", "node-1")),
+    "next-of-all": (0, "node-1 may go next", ("--next", *ALL_NODES)),
+    "next-of-all-wide": (0, "node-1 may go next", ("--next", *ALL_NODES, "-o", "wide")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLE_ROWS)
 def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
-    run: Run, arguments: tuple[str, ...], status: int, first: str
+    run: Run, golden: Golden, name: str
 ) -> None:
+    status, first, arguments = EXAMPLE_ROWS[name]
+
     found, out, err = run(*arguments)
 
     assert (found, out.splitlines()[0][: len(first)], err) == (status, first, "")
-
-
-def test_which_node_is_next_comes_with_a_line_for_each_node_and_wide_with_all_of_it(
-    run: Run,
-) -> None:
-    _, short, _ = run("--next", *ALL_NODES)
-    _, wide, _ = run("--next", *ALL_NODES, "-o", "wide")
-    _, alone, _ = run("node-4")
-
-    assert [line.split()[:4] for line in short.splitlines()[-7:-1]] == [
-        ["node", "may", "go", "in"],
-        ["node-1", "yes", "0"],
-        ["node-2", "not", "yet", "1"],
-        ["node-3", "not", "yet", "1"],
-        ["node-4", "not", "yet", "2"],
-        ["node-5", "yes", "0"],
-    ]
-    assert alone in wide
-    assert "2  Pod default/web-5c-k7 has an emptyDir" in short
-
-
-def test_of_many_nodes_that_may_go_some_are_named_and_each_has_its_line(
-    run: Run, tmp_path: Path
-) -> None:
-    names = [f"node-{number}" for number in range(60)]
-    files = file_with(tmp_path, *(each for name in names for each in node(name)))
-
-    _, out, _ = run("--next", *names, files=files)
-
-    assert "node-19, node-20 and 39 more" in " ".join(out.split())
-    assert len(out.splitlines()) < 60 + 12
-
-
-def test_what_is_in_the_way_has_its_reason_longhorns_words_and_its_remedy(run: Run) -> None:
-    _, out, _ = run("node-3")
-
-    flat = " ".join(out.split())
-    assert (
-        "1. Replica pvc-2c39-r-0 of volume pvc-2c39 (default/build-cache): no healthy replica on "
-        "another node is protected (it has no other replica) Longhorn logs: replica pvc-2c39-r-0 "
-        "has no pdb on another node -> Have a healthy replica on another node"
-    ) in flat
-
-
-def test_of_many_alike_ten_are_shown(run: Run, tmp_path: Path) -> None:
-    many = [each for number in range(12)
-            for each in (volume(f"vol-{number}"), replica(volume=f"vol-{number}"))]  # fmt: skip
-
-    _, out, _ = run("node-1", files=file_with(tmp_path, *node(), *many))
-
-    assert out.count("Replica vol-") == 10
-    assert "   and 2 more: -o json shows them" in out
-    assert out.count("-> ") == 1
-
-
-def test_what_is_said_of_many_volumes_is_said_once_and_five_are_named(
-    run: Run, tmp_path: Path
-) -> None:
-    many = [each for number in range(7)
-            for each in (volume(f"vol-{number}", f"data-{number}"), replica(volume=f"vol-{number}"))
-    ]  # fmt: skip
-    policy = drained.settings(node_drain_policy="always-allow")
-    files = write(tmp_path / "cluster.json", *node(), *many, *policy)
-
-    _, out, _ = run("node-1", files=files)
-    _, answer, _ = run("node-1", "-o", "json", files=files)
-
-    cautions = " ".join(out.split()).partition("caution: ")[2]
-    named = ", ".join(f"vol-{number} (default/data-{number})" for number in range(5))
-    assert cautions.startswith(
-        "each of 7 Volumes has no healthy replica elsewhere: it cannot be used while the node is "
-        f"away {named} and 2 more (-o json shows them)"
-    )
-    assert out.count("caution: ") == 1
-    assert len(json.loads(answer)["nodes"][0]["cautions"]) == 7
+    golden(f"draining/{name}", out)
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("name", "documents", "policy", "arguments", "fact"),
     [
-        ("node-4",),
-        ("--next", *ALL_NODES),
-        ("--next", *ALL_NODES, "-o", "wide"),
-        ("node-1", "node-4"),
+        ("nodes-many", [each for number in range(60) for each in node(f"node-{number}")], None,
+            ("--next", *(f"node-{number}" for number in range(60))), "node-20 and 39 more"),
+        ("obstacles-many", many(12), None, ("node-1",), "and 2 more: -o json shows them"),
+        ("cautions-many", many(7, claims=True), "always-allow", ("node-1",),
+            "vol-4 (default/data-4) and 2 more (-o json shows them)"),
+        # By Kubernetes' rules alone.
+        ("node-without-longhorn", [*node(), host("bare"), pod("web-0", "bare"),
+            pod("web-1", "bare", owner=None)], None, ("bare",), "default/web-1 has no controller"),
     ],
-)
+)  # fmt: skip
+def test_of_many_alike_some_are_named(
+    run: Run, golden: Golden, tmp_path: Path, name: str, documents: list[Document],
+    policy: str | None, arguments: tuple[str, ...], fact: str,
+) -> None:  # fmt: skip
+    of_policy = drained.settings(**{"node_drain_policy": policy} if policy else {})
+
+    _, out, _ = run(*arguments, files=write(tmp_path / "c.json", *documents, *of_policy))
+
+    assert fact in " ".join(out.split())
+    golden(f"draining/{name}", out)
+
+
+def test_programs_get_all_that_is_said_of_many(run: Run, tmp_path: Path) -> None:
+    policy = drained.settings(node_drain_policy="always-allow")
+    files = write(tmp_path / "cluster.json", *many(7), *policy)
+
+    [found] = json.loads(run("node-1", "-o", "json", files=files)[1])["nodes"]
+
+    assert len(found["cautions"]) == 7
+
+
+@pytest.mark.parametrize("name", EXAMPLE_ROWS)
 @pytest.mark.parametrize("width", [60, 80])
 def test_lines_are_as_wide_as_the_output(
-    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, width: int
 ) -> None:
     monkeypatch.setattr("cli.draining.command.output_width", lambda: width)
 
-    _, out, _ = run(*arguments)
+    _, out, _ = run(*EXAMPLE_ROWS[name][2])
 
     assert max(map(len, out.splitlines())) <= width
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("node-9",), "there is no Kubernetes Node node-9; did you mean node-5?"),
-        (("zebra",), "there is no Kubernetes Node zebra; there are node-1, node-2, node-3"),
-        (("pod/web",), "pod/web is a pod; give a node"),
-        (("node/",), "a node without a name is given; give NODE"),
-        (("",), "a node without a name is given; give NODE"),
-        (("node-1", "node/node-1"), "a node is named twice; name it once"),
-        (("node-1", "--interval", "5"), "--interval and --timeout mean nothing without --watch"),
-        (("node-1", "--timeout", "5"), "--interval and --timeout mean nothing without --watch"),
-        (("node-1", "--watch"), "--watch waits for a live cluster to change; files do not"),
-        (("node-1", "--watch", "--interval", "0"), "Invalid value for '--interval'"),
-        (("node-1", "--watch", "--interval", "nan"), "Invalid value for '--interval'"),
-        (("node-1", "--watch", "--timeout", "-1"), "Invalid value for '--timeout'"),
-        (("node-1", "-o", "xml"), "Invalid value for '--output'"),
-        (("node-1", "--kubeconfig", "config"), "--cluster-file names another cluster than"),
-        ((), "Missing argument 'NODE...'"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line_and_status_2(
-    run: Run, arguments: tuple[str, ...], text: str
-) -> None:
-    status, out, err = run(*arguments)
+COMPLAINTS = """
+node-9
+zebra
+pod/web
+node/
+""
+node-1 node/node-1
+node-1 --interval 5
+node-1 --timeout 5
+node-1 --watch
+node-1 --watch --interval 0
+node-1 --watch --interval nan
+node-1 --watch --timeout -1
+node-1 -o xml
+node-1 --kubeconfig config
+--next
+"""
 
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ")
-    assert text in err
-    assert err.count("\n") == 1
+
+def test_what_cannot_be_used_is_one_line_and_status_2(complaints: Complaints) -> None:
+    rows = [f"may-drain {each} --cluster-file may-drain" for each in COMPLAINTS.split("\n")[1:-1]]
+
+    text = complaints("may-drain", rows)
+
+    assert "there is no Kubernetes Node node-9; did you mean node-5?" in text
 
 
 def documents() -> list[Document]:
@@ -308,14 +266,3 @@ def test_programs_get_the_answer_and_the_next_node(
     found = json.loads(run(*arguments, "-o", "json")[1])
 
     assert (found["may"], (found["next"] or {}).get("node")) == (may, following)
-
-
-def test_a_node_without_longhorn_is_drained_by_kubernetes_rules_alone(
-    run: Run, tmp_path: Path
-) -> None:
-    there = [*node(), host("bare"), pod("web-0", "bare"), pod("web-1", "bare", owner=None)]
-
-    status, out, _ = run("bare", files=file_with(tmp_path, *there))
-
-    assert status == 1
-    assert "1. Pod default/web-1 has no controller" in out
