@@ -1,6 +1,9 @@
 """`scheduler-config`: what is shipped is what it prints, and only our lines of a file change."""
 
+import json
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ from tests.scheduler_configurations import (
     REPLACED,
     TWO_PROFILES,
 )
+from tests.unit.cli.plans import Golden
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 URL = "http://10.96.0.95:9504"
@@ -55,17 +59,11 @@ SHIPPED = {
     Distribution.KUBEADM: (HTTPS, ON_NODES, "scheduler/kubeadm.yaml"),
     Distribution.K3S: (HTTPS, ON_NODES, "scheduler/k3s.yaml"),
     Distribution.RKE2: (HTTPS, ON_NODES, "scheduler/rke2.yaml"),
-    Distribution.TALOS: (
-        HTTPS,
-        {"serverName": SERVER_NAME} | dict.fromkeys(("caData", "certData", "keyData"), "CONTENTS"),
-        "scheduler/talos.yaml",
-    ),
-    Distribution.SECONDARY: (
-        f"https://{SERVER_NAME}:9504",
-        ON_NODES,
-        "secondary-scheduler/config.yaml",
-    ),
-}
+    Distribution.TALOS: (HTTPS, {"serverName": SERVER_NAME} | dict.fromkeys(("caData", "certData",
+        "keyData"), "CONTENTS"), "scheduler/talos.yaml"),
+    Distribution.SECONDARY: (f"https://{SERVER_NAME}:9504", ON_NODES,
+        "secondary-scheduler/config.yaml"),
+}  # fmt: skip
 
 EMPTY = f"""{HEAD}extenders: null  # none yet
 clientConnection: {{kubeconfig: /etc/kubernetes/scheduler.conf}}
@@ -188,13 +186,11 @@ def test_profiles_of_somebody_else_stay_when_the_entry_is_removed() -> None:
     ("text", "names"),
     [
         (KUBEADM, ["the default profile"]),
-        (
-            f"{HEAD}profiles: [null, {PROFILE}, {{schedulerName: a}}]",
-            ["profiles[0]", "profiles[2]"],
-        ),
+        (f"{HEAD}profiles: [null, {PROFILE}, {{schedulerName: a}}]", ["profiles[0]",
+            "profiles[2]"]),
         (f"{HEAD}profiles: [{{plugins: {{score: {{disabled: [{{name: '*'}}]}}}}}}]", []),
     ],
-)
+)  # fmt: skip
 def test_check_names_profiles_in_which_free_storage_gives_points(
     text: str, names: list[str]
 ) -> None:
@@ -370,200 +366,133 @@ def test_without_our_entry_nothing_is_removed() -> None:
     assert removed(read(ANOTHER_EXTENDER)) == ANOTHER_EXTENDER
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param({}, [], id="right"),
-        pytest.param({"weight": 7, "httpTimeout": "1m30s"}, [], id="values-of-ones-own"),
-        pytest.param({"ignorable": None, "enableHTTPS": None}, [], id="defaults"),
-        pytest.param(
-            {"prioritizeVerb": None, "weight": None},
-            ["extenders[0] does not ask for scores: prioritizeVerb is not set, weight is not set"],
-            id="no-scores",
-        ),
-        pytest.param({"weight": 0}, ["extenders[0] does not ask for scores"], id="weight"),
-        pytest.param({"filterVerb": None}, ["extenders[0].filterVerb is not set"], id="no-filter"),
-        pytest.param(
-            {"preemptVerb": None}, ["extenders[0].preemptVerb is not set"], id="no-preempt"
-        ),
-        pytest.param({"ignorable": True}, ["extenders[0].ignorable is true"], id="ignorable"),
-        pytest.param(
-            {"nodeCacheCapable": "true"}, ["extenders[0].nodeCacheCapable is true"], id="a-text"
-        ),
-        pytest.param({"httpTimeout": 5}, ["extenders[0].httpTimeout is 5"], id="no-unit"),
-        pytest.param({"bindVerb": "bind"}, ["extenders[0].bindVerb"], id="bind"),
-        pytest.param(
-            {"managedResources": None},
-            ["extenders[0].managedResources lacks longhorn.io/scheduler-extender"],
-            id="no-resource",
-        ),
-        pytest.param(
-            {"managedResources": [{"name": "longhorn.io/scheduler-extender"}]},
-            ["extenders[0].managedResources: ignoredByScheduler"],
-            id="not-ignored",
-        ),
-        pytest.param(
-            {"urlPrefix": "http://10.43.0.95:9504"},
-            ["extenders[0] (http://10.43.0.95:9504) manages longhorn.io/scheduler-extender, and"],
-            id="another-address",
-        ),
-        pytest.param(
-            {"urlPrefix": "https://10.96.0.95:9504", "tlsConfig": ON_NODES},
-            [f"extenders[0].urlPrefix is https://10.96.0.95:9504, and the service is at {URL}"],
-            id="another-scheme",
-        ),
-        pytest.param(
-            {"urlPrefix": None}, ["extenders[0].urlPrefix is not set, which is no URL"], id="no-url"
-        ),
-        pytest.param(
-            {"enableHTTPS": True}, [f"extenders[0].urlPrefix is {URL}, but enableHTTPS"], id="http"
-        ),
-    ],
-)
-def test_check(changes: dict[str, Any], expected: list[str]) -> None:
+CHANGED: dict[str, tuple[int, dict[str, Any]]] = {
+    "right": (0, {}),
+    "values-of-ones-own": (0, {"weight": 7, "httpTimeout": "1m30s"}),
+    "defaults": (0, {"ignorable": None, "enableHTTPS": None}),
+    "no-scores": (1, {"prioritizeVerb": None, "weight": None}),
+    "weight-zero": (1, {"weight": 0}),
+    "filter-missing": (1, {"filterVerb": None}),
+    "preempt-missing": (1, {"preemptVerb": None}),
+    "ignorable": (1, {"ignorable": True}),
+    "cache-in-a-text": (1, {"nodeCacheCapable": "true"}),
+    "timeout-without-unit": (1, {"httpTimeout": 5}),
+    "bind": (1, {"bindVerb": "bind"}),
+    "resource-missing": (1, {"managedResources": None}),
+    "resource-not-ignored": (1, {"managedResources": [{"name": "longhorn.io/scheduler-extender"}]}),
+    "another-address": (1, {"urlPrefix": "http://10.43.0.95:9504"}),
+    "another-scheme": (1, {"urlPrefix": HTTPS, "tlsConfig": ON_NODES}),
+    "url-missing": (1, {"urlPrefix": None}),
+    "https-at-http": (1, {"enableHTTPS": True}),
+}
+ADDRESSES: dict[str, dict[str, Any]] = {
+    "ca-missing": {"urlPrefix": "https://x.y"},
+    "certificate-missing": {"urlPrefix": "https://x.y", "tlsConfig": {"caFile": "f"}},
+    "insecure": {"urlPrefix": "https://x.y", "tlsConfig": {**ON_NODES, "insecure": True}},
+    "name-of-a-service": {"urlPrefix": "http://extender.longhorn-system.svc:9504"},
+    "unreadable": {"urlPrefix": "http://[::1"},
+}
+AROUND: dict[str, tuple[Distribution, str]] = {
+    "entry-missing": (Distribution.KUBEADM, KUBEADM),
+    "kubeconfig-missing": (Distribution.RKE2, HEAD),
+    "sample": (Distribution.K3S, COMMENTS),
+    "sample-of-a-profile": (Distribution.KUBEADM,
+        f"{HEAD}{NODES}profiles: [null, {{percentageOfNodesToScore: 50}}]\n"),
+    "lease-missing": (Distribution.SECONDARY, HEAD),
+    "profile-missing": (Distribution.SECONDARY, f"{HEAD}profiles: 3\n"),
+}  # fmt: skip
+
+
+def test_every_flaw_is_told(golden: Golden) -> None:
+    lines = list[str]()
+
+    def tell(name: str, distribution: Distribution, url: str | None, text: str) -> None:
+        found = flaws(read(text, distribution), distribution, url)
+        lines.extend([f"# {name}", *map(str, found), ""])
+
+    for name, (_, entry) in CHANGED.items():
+        tell(name, Distribution.KUBEADM, URL, with_entry(**entry))
+    for name, entry in ADDRESSES.items():
+        tell(f"address {name}", Distribution.KUBEADM, None, with_entry(**entry))
+    for name, (distribution, text) in AROUND.items():
+        tell(f"around {name}", distribution, URL, text)
+
+    golden("scheduler-config/flaws", "\n".join(lines))
+
+
+@pytest.mark.parametrize(("count", "changes"), CHANGED.values(), ids=CHANGED)
+def test_a_change_of_the_entry_is_one_flaw_of_it_or_none(
+    count: int, changes: dict[str, Any]
+) -> None:
     found = texts(with_entry(**changes))
 
-    assert len(found) == len(expected)
-    assert all(text.startswith(start) for text, start in zip(found, expected, strict=True)), found
+    assert len(found) == count
+    assert all(each.startswith("extenders[0]") for each in found)
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ({"urlPrefix": "https://x.y"}, "tlsConfig has neither caFile nor caData"),
-        (
-            {"urlPrefix": "https://x.y", "tlsConfig": {"caFile": "f"}},
-            "tlsConfig has neither certFile nor certData",
-        ),
-        ({"urlPrefix": "https://x.y", "tlsConfig": {**ON_NODES, "insecure": True}}, "insecure"),
-        ({"urlPrefix": "http://extender.longhorn-system.svc:9504"}, "not resolved"),
-        ({"urlPrefix": "http://[::1"}, "is no URL"),
-    ],
-)
-def test_check_of_the_address(entry: dict[str, Any], expected: str) -> None:
-    given = read(with_entry(**entry))
-
-    [flaw] = flaws(given, Distribution.KUBEADM, None)
-
-    assert expected in flaw.text
-
-
-@pytest.mark.parametrize(
-    ("text", "distribution", "expected"),
-    [
-        pytest.param(KUBEADM, Distribution.KUBEADM, "no entry of extenders manages", id="no-entry"),
-        pytest.param(HEAD, Distribution.RKE2, "clientConnection.kubeconfig", id="no-kubeconfig"),
-        pytest.param(COMMENTS, Distribution.K3S, "percentageOfNodesToScore is 30", id="sample"),
-        pytest.param(
-            f"{HEAD}{NODES}profiles: [null, {{percentageOfNodesToScore: 50}}]\n",
-            Distribution.KUBEADM,
-            "profiles[1].percentageOfNodesToScore is 50",
-            id="sample-of-a-profile",
-        ),
-        pytest.param(HEAD, Distribution.SECONDARY, "resourceName is not set", id="lease"),
-        pytest.param(
-            f"{HEAD}profiles: 3\n", Distribution.SECONDARY, "no profile has", id="no-profile"
-        ),
-    ],
-)
-def test_check_of_what_is_around_the_entry(
-    text: str, distribution: Distribution, expected: str
-) -> None:
-    assert any(expected in flaw for flaw in texts(text, distribution))
+REFUSED = {
+    "empty": "",
+    "null": "null\n",
+    "list": "- a\n",
+    "not-yaml": "a: [",
+    "key-twice": "a: 1\na: 2\n",
+    "binary": "\x00",
+    "byte-order-mark": f"\ufeff{KUBEADM}",
+    "deep": "[" * 1000,
+    "huge": f"a: {'x' * SIZE_LIMIT_BYTES}",
+    "another-kind": "kind: ConfigMap\n",
+    "kind-of-another-type": "kind: {a: 1}\n",
+    "two": f"{HEAD}---\n{HEAD}",
+    "two-kinds": f"{HEAD}---\nkind: Pod\n",
+    "old-version": HEAD.replace("/v1", "/v1beta3"),
+    "version-missing": "kind: KubeSchedulerConfiguration\n",
+    "entries-a-number": f"{HEAD}extenders: 3\n",
+    "entries-a-mapping": f"{HEAD}extenders: {{}}\n",
+    "entry-null": f"{HEAD}extenders: [null]\n",
+    "entry-a-text": f"{HEAD}extenders: [x]\n",
+    "alias": f"{HEAD}x: &a 1\ny: *a\n",
+    "talos": TALOS,
+    "brackets": f"{HEAD}extenders: [{{urlPrefix: x}}]\n",
+    "json": json.dumps(yaml.safe_load(HEAD)),
+    "list-on-its-own-line": f"{HEAD}extenders:\n  []\n",
+}
+UNUSABLE = [
+    *("", "10.96.0.95:9504", "ftp://x", "http://x y", "http://x:99999", "http://[::1"),
+    *("http://x/filter", "http://x?a", "https://x"),
+]
+UNREACHABLE = {
+    "http://longhorn-scheduler-extender:9504": Distribution.KUBEADM,
+    "http://extender.longhorn-system.svc:9504": Distribution.K3S,
+    "http://x.y.svc.cluster.local:9504": Distribution.RKE2,
+    "http://x.y.svc.cluster.local.:9504": Distribution.RKE2,
+    "http://X.Y.SVC:9504": Distribution.RKE2,
+    "http://longhorn-scheduler-extender.longhorn-system:1": Distribution.TALOS,
+    "http://10.96.0.95": Distribution.KUBEADM,
+    "http://x.y.svc": Distribution.SECONDARY,
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param("", "holds no configuration of kube-scheduler; give", id="empty"),
-        pytest.param("null\n", "holds no configuration", id="null"),
-        pytest.param("- a\n", "holds no configuration", id="a-list"),
-        pytest.param("a: [", "is not YAML", id="not-yaml"),
-        pytest.param("a: 1\na: 2\n", "is there twice", id="key-twice"),
-        pytest.param("\x00", "cannot be parsed", id="binary"),
-        pytest.param("\ufeff" + KUBEADM, "byte order mark", id="byte-order-mark"),
-        pytest.param("[" * 1000, "nested", id="deep"),
-        pytest.param(f"a: {'x' * SIZE_LIMIT_BYTES}", "is larger than", id="huge"),
-        pytest.param("kind: ConfigMap\n", "but ConfigMap", id="another-kind"),
-        pytest.param("kind: {a: 1}\n", "holds no configuration", id="kind-of-another-type"),
-        pytest.param(f"{HEAD}---\n{HEAD}", "holds 2 documents", id="two"),
-        pytest.param(f"{HEAD}---\nkind: Pod\n", "holds 2 documents", id="two-kinds"),
-        pytest.param(HEAD.replace("/v1", "/v1beta3"), "v1beta3; set", id="old-version"),
-        pytest.param("kind: KubeSchedulerConfiguration\n", "apiVersion None", id="no-version"),
-        pytest.param(f"{HEAD}extenders: 3\n", "extenders is a number", id="a-number"),
-        pytest.param(f"{HEAD}extenders: {{}}\n", "extenders is a mapping", id="a-mapping"),
-        pytest.param(f"{HEAD}extenders: [null]\n", "extenders[0] is empty", id="null-entry"),
-        pytest.param(f"{HEAD}extenders: [x]\n", "extenders[0] is a text", id="text-entry"),
-        pytest.param(f"{HEAD}x: &a 1\ny: *a\n", "an anchor or an alias, a", id="alias"),
-        pytest.param(TALOS, "is a file for Talos", id="talos"),
-        pytest.param(f"{HEAD}extenders: [{{urlPrefix: x}}]\n", "between brackets", id="brackets"),
-        pytest.param(
-            '{"apiVersion": "kubescheduler.config.k8s.io/v1", '
-            '"kind": "KubeSchedulerConfiguration"}',
-            "is JSON",
-            id="json",
-        ),
-        pytest.param(f"{HEAD}extenders:\n  []\n", "line by line", id="list-on-its-own-line"),
-    ],
-)
-def test_what_cannot_be_used_is_said(text: str, why: str) -> None:
+def refusal(call: Callable[[], object]) -> str:
     with pytest.raises(InputError) as error:
-        merge(text)
-
-    assert str(error.value).startswith("FILE")
-    assert why in str(error.value)
+        call()
+    return str(error.value)
 
 
-def test_bytes_that_are_no_text_are_said() -> None:
-    with pytest.raises(InputError, match="FILE is not UTF-8: wrong byte at 2"):
-        read_given("FILE", b"a:\xff", Distribution.K3S)
+def test_what_cannot_be_used_is_said(golden: Golden) -> None:
+    found = {name: refusal(partial(merge, text)) for name, text in REFUSED.items()}
+    assert {each[:4] for each in found.values()} == {"FILE"}
+    as_bytes = partial(read_given, "FILE", b"a:\xff", Distribution.K3S)
+    found["bytes"] = refusal(as_bytes)
+    found["not-for-talos"] = refusal(lambda: read(KUBEADM, Distribution.TALOS))
+    for url in UNUSABLE:
+        found[f"url {url}"] = refusal(partial(make_wanted, Distribution.KUBEADM, url))
+    with_files = partial(make_wanted, Distribution.KUBEADM, "http://x", TLS)
+    found["url http://x with certificates"] = refusal(with_files)
+    for url, distribution in UNREACHABLE.items():
+        found[f"{distribution} {url}"] = refusal(partial(check_reachable, url, distribution))
 
-
-def test_another_file_than_talos_has_is_said() -> None:
-    with pytest.raises(InputError, match="another distribution than Talos"):
-        read(KUBEADM, Distribution.TALOS)
-
-
-@pytest.mark.parametrize(
-    ("url", "tls", "why"),
-    [
-        ("10.96.0.95:9504", None, "is no address"),
-        ("", None, "is no address"),
-        ("ftp://x", None, "is no address"),
-        ("http://x y", None, "is no address"),
-        ("http://x:99999", None, "is no URL"),
-        ("http://[::1", None, "is no URL"),
-        ("http://x/filter", None, "must end after the port"),
-        ("http://x?a", None, "must end after the port"),
-        ("https://x", None, "Talos mounts no folder"),
-        ("http://x", TLS, "must begin with https://"),
-    ],
-)
-def test_an_address_that_cannot_be_called_is_said(
-    url: str, tls: dict[str, str] | None, why: str
-) -> None:
-    with pytest.raises(InputError, match=why):
-        make_wanted(Distribution.KUBEADM, url, tls)
-
-
-@pytest.mark.parametrize(
-    ("url", "distribution", "why"),
-    [
-        ("http://longhorn-scheduler-extender:9504", Distribution.KUBEADM, "names a Service"),
-        ("http://extender.longhorn-system.svc:9504", Distribution.K3S, "names a Service"),
-        ("http://x.y.svc.cluster.local:9504", Distribution.RKE2, "names a Service"),
-        ("http://x.y.svc.cluster.local.:9504", Distribution.RKE2, "names a Service"),
-        ("http://X.Y.SVC:9504", Distribution.RKE2, "names a Service"),
-        ("http://longhorn-scheduler-extender.longhorn-system:1", Distribution.TALOS, "a Service"),
-        ("http://10.96.0.95", Distribution.KUBEADM, "has no port, .* http://10.96.0.95:9504"),
-        ("http://x.y.svc", Distribution.SECONDARY, "has no port"),
-    ],
-)
-def test_an_address_where_kube_scheduler_finds_nobody_is_said(
-    url: str, distribution: Distribution, why: str
-) -> None:
-    with pytest.raises(InputError, match=why):
-        check_reachable(url, distribution)
+    text = "".join(f"# {name}\n{each}\n" for name, each in found.items())
+    golden("scheduler-config/refused", text)
 
 
 @pytest.mark.parametrize(

@@ -68,14 +68,12 @@ WITHOUT_URL = [
 ]
 NOBODYS = [
     pytest.param({"urlPrefix": "http://127.0.0.1:9251"}, id="another"),
-    pytest.param(
-        {"urlPrefix": "http://x:1", "managedResources": [{"name": "topolvm.io/capacity"}, None]},
-        id="another-resource",
-    ),
+    pytest.param({"urlPrefix": "http://x:1", "managedResources": [{"name": "topolvm.io/capacity"},
+        None]}, id="another-resource"),
     pytest.param({"urlPrefix": "http://x:1", "managedResources": RESOURCE}, id="no-list"),
     pytest.param({"urlPrefix": "https://x:1", "tlsConfig": {"serverName": 5}}, id="odd-tls"),
     pytest.param({}, id="empty"),
-]
+]  # fmt: skip
 
 
 def owners(*entries: dict[str, Any], url: str | None = URL) -> list[Owner]:
