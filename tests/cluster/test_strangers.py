@@ -98,7 +98,7 @@ async def test_pods_get_nodes_beside_a_pod_that_attacks(
             f"the longest {max(beside):.2f} s; {len(refused)} failed; {len(names)} pods placed; "
             f"{memory_bytes // MIB:.0f} MiB; {printed.decode().strip()}\n"
         )
-    assert b"opened" in printed
+    assert printed.strip() != b"{}"
     assert max(beside) < LONGEST_SECONDS
     assert await holder(cluster) == before
     assert memory_bytes < MEMORY_BYTES

@@ -5,6 +5,7 @@ be.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from tests.builders import (
     view_of,
 )
 from tests.builders import claim as claim_record
-from tests.unit.cli.plans import Run
+from tests.unit.cli.plans import Shown
 from tests.unit.cli.situations import (
     Ask,
     claim,
@@ -39,44 +40,23 @@ from tests.unit.cli.situations import (
     volume,
 )
 from tests.unit.cli.situations import storage_class as class_document
-from tests.unit.cli.volumes import write
 
 VERSION = document("Setting", "current-longhorn-version", value="v1.10.2")
 GOLDEN = document("BackingImage", "golden", status={"virtualSize": 8 * GIB})
 REFUSED: dict[str, tuple[dict[str, str], str, dict[str, Any], str]] = {
-    "enc": (
-        {"encrypted": "true"},
-        "12Mi",
-        {},
-        "12 MiB, and its volume would be encrypted; ask for more than 16 MiB",
-    ),
-    "xfs": (
-        {"fsType": "xfs"},
-        "200Mi",
-        {},
-        "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
-    ),
-    "img": (
-        {"backingImage": "golden"},
-        "5Gi",
-        {},
-        "5 GiB, and backing image golden has 8 GiB; ask for at least as much",
-    ),
-    "clone": (
-        {},
-        "50Gi",
-        {"dataSource": {"kind": "PersistentVolumeClaim", "name": "src"}},
+    "enc": ({"encrypted": "true"}, "12Mi", {}, "12 MiB, and its volume would be encrypted; ask for "
+        "more than 16 MiB"),
+    "xfs": ({"fsType": "xfs"}, "200Mi", {}, "200 MiB, and its file system would be XFS; ask for at "
+        "least 300 MiB"),
+    "img": ({"backingImage": "golden"}, "5Gi", {}, "5 GiB, and backing image golden has 8 GiB; ask "
+        "for at least as much"),
+    "clone": ({}, "50Gi", {"dataSource": {"kind": "PersistentVolumeClaim", "name": "src"}},
         "50 GiB and a copy of default/src, which has 20 GiB; ask for 20 GiB, and for more "
-        "afterwards",
-    ),
-    "rwx": (
-        {"dataLocality": "strict-local"},
-        "5Gi",
-        {"accessModes": ["ReadWriteMany"]},
+        "afterwards"),
+    "rwx": ({"dataLocality": "strict-local"}, "5Gi", {"accessModes": ["ReadWriteMany"]},
         "ReadWriteMany, and its volume would be strict-local; use ReadWriteOnce, or a class of "
-        "another locality",
-    ),
-}
+        "another locality"),
+}  # fmt: skip
 """Of odd/uncreatable.json: the class, the size and what else a claim asks for, and what is said."""
 
 
@@ -103,113 +83,76 @@ def uncreatable() -> list[dict[str, Any]]:
     ]
 
 
-def test_claims_that_longhorn_refuses_whatever_the_node(called: Run, tmp_path: Any) -> None:
-    file = write(tmp_path, uncreatable())
-
-    _, pods, _ = called("filter", "--cluster-file", file)
-    _, surveyed, _ = called("survey", "--cluster-file", file)
-    texts = [
-        f"PersistentVolumeClaim default/{name} asks for {text}"
-        for name, (*_, text) in REFUSED.items()
-    ]
-
-    assert "5 pods wait for a node; 0 of them can get one" in pods
-    assert has_all(" ".join(pods.split()), *texts) == []
-    assert "5 errors" in surveyed
-    assert has_all(" ".join(surveyed.split()), *texts) == []
-    for name, text in zip(REFUSED, texts, strict=True):
-        status, of_claim, _ = called("filter", f"pvc/{name}", "--cluster-file", file)
-        assert status == 1
-        assert text in " ".join(of_claim.split())
-
-
-def test_a_plan_does_not_place_what_longhorn_refuses(called: Run, tmp_path: Any) -> None:
-    cluster = [host(), node_document(), *refused("enc")[:2]]
-    pods = tmp_path / "pod.json"
-    pods.write_text(json.dumps(refused("enc")[2]))
-
-    status, shown, _ = called(
-        "plan", "place", str(pods), "--cluster-file", write(tmp_path, cluster)
-    )
-
-    assert status == 1
-    assert "asks for 12 MiB, and its volume would be encrypted" in " ".join(shown.split())
-
-
-def test_what_is_larger_than_any_disk_is_told_of_the_claim_and_not_of_the_pod(
-    called: Run, tmp_path: Any
-) -> None:
-    """17: a claim that was enlarged by mistake."""
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
-    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": "10000Gi"}}}
-    file = write(
-        tmp_path,
-        [
-            *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
-            core_document("PersistentVolume", "pv-web", spec={"csi": csi}),
-            core_document("PersistentVolumeClaim", "web", spec=asked),
-        ],
-    )
-
-    status, of_pod, _ = called("filter", "web", "--cluster-file", file)
-    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
-
-    assert status == 0
-    assert "1 of 1 nodes fit: node-1" in of_pod
-    text = "it has 2.0 GiB and asks for 10000.0 GiB, which has no room on node-1/disk-1"
-    assert has_all(" ".join(of_claim.split()), text, "-> Lower the request of the claim") == []
-
-
-def test_a_claim_that_may_grow_is_told_nothing_of(called: Run, tmp_path: Any) -> None:
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
-    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": "20Gi"}}}
-    file = write(
-        tmp_path,
-        [
-            *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
-            core_document("PersistentVolume", "pv-web", spec={"csi": csi}),
-            core_document("PersistentVolumeClaim", "web", spec=asked),
-        ],
-    )
-
-    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
-
-    assert "asks for" not in of_claim
-
-
+CSI = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
+BY_NODE_NAME = pod(spec={"nodeName": "node-1"})
+CHOSEN = {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}
 NODE_NAME = "the pod has its node by spec.nodeName, and not by kube-scheduler"
 BY_SELECTOR = "-> Create the pod again without `nodeName`: with `nodeSelector` or node affinity."
+TEXTS = [f"PersistentVolumeClaim default/{name} asks for {REFUSED[name][3]}" for name in REFUSED]
 
 
-def test_a_pod_with_node_name_whose_claim_waits_for_it(called: Run, tmp_path: Any) -> None:
-    """44: kube-scheduler never sees the pod, so nobody chooses a node for its claim."""
-    objects = [host(), node_document(), pod(spec={"nodeName": "node-1"}), claim(), class_document()]
-    file = write(tmp_path, objects)
+def grown(storage: str) -> list[dict[str, Any]]:
+    """Build a pod with a volume of 2 GiB, of which its claim asks for more."""
+    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": storage}}}
+    return [
+        *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
+        core_document("PersistentVolume", "pv-web", spec={"csi": CSI}),
+        core_document("PersistentVolumeClaim", "web", spec=asked),
+    ]
 
-    status, of_pod, _ = called("filter", "web", "--cluster-file", file)
-    _, of_claim, _ = called("filter", "pvc/web", "--cluster-file", file)
+
+def chosen_for(binding: str, **metadata: Any) -> list[dict[str, Any]]:
+    """Build a pod with a node by its spec, and its claim with or without a chosen node."""
+    asked = claim()
+    asked["metadata"] |= metadata
+    return [host(), node_document(), BY_NODE_NAME, asked, class_document(binding)]
+
+
+ROWS: dict[str, tuple[int, list[str], list[dict[str, Any]], str]] = {
+    "refused-claims-and-pods": (3, ["5 pods wait for a node; 0 of them can get one", *TEXTS],
+        uncreatable(), "filter"),
+    "refused-claims-surveyed": (1, ["5 errors", *TEXTS], uncreatable(), "survey"),
+    **{f"refused-claim-{name}": (1, [text], uncreatable(), f"filter pvc/{name}")
+        for name, text in zip(REFUSED, TEXTS, strict=True)},
+    # 17: a claim that was enlarged by mistake.
+    "enlarged-claim-and-pod": (0, ["1 of 1 nodes fit: node-1"], grown("10000Gi"), "filter web"),
+    "enlarged-claim": (0, ["-> Lower the request of the claim", "it has 2.0 GiB and asks for "
+        "10000.0 GiB, which has no room on node-1/disk-1"], grown("10000Gi"), "filter pvc/web"),
+    "growing-claim": (0, ["!asks for"], grown("20Gi"), "filter pvc/web"),
+    # 44: kube-scheduler never sees the pod, so nobody chooses a node for its claim.
+    "node-name-and-pod": (1, [f"{NODE_NAME}: claim default/web gets no volume", BY_SELECTOR],
+        chosen_for("WaitForFirstConsumer"), "filter web"),
+    "node-name-and-claim": (1, [f"not created yet: {NODE_NAME}, so it never will be", BY_SELECTOR],
+        chosen_for("WaitForFirstConsumer"), "filter pvc/web"),
+    "node-name-and-claim-with-a-node": (1, [f"!{NODE_NAME}"],
+        chosen_for("WaitForFirstConsumer", **CHOSEN), "filter pvc/web"),
+    "node-name-and-claim-at-once":
+        (1, [f"!{NODE_NAME}"], chosen_for("Immediate"), "filter pvc/web"),
+    "node-name-and-claim-at-once-with-a-node":
+        (1, [f"!{NODE_NAME}"], chosen_for("Immediate", **CHOSEN), "filter pvc/web"),
+}  # fmt: skip
+"""The exit status, what is said or is not (`!`), the cluster, and the question."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_keeps_a_claim_from_its_volume_is_told(shown: Shown, name: str) -> None:
+    status, facts, documents, question = ROWS[name]
+
+    found, text = shown(f"creation/{name}", documents, *question.split())
+
+    assert found == status
+    for fact in facts:
+        assert (fact.removeprefix("!") in text) is not fact.startswith("!"), fact
+
+
+def test_a_plan_does_not_place_what_longhorn_refuses(shown: Shown, tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(refused("enc")[2]))
+    cluster = [host(), node_document(), *refused("enc")[:2]]
+
+    status, text = shown("creation/plan", cluster, "plan", "place", "pod.json")
 
     assert status == 1
-    shown = " ".join(of_pod.split())
-    assert has_all(shown, f"{NODE_NAME}: claim default/web gets no volume", BY_SELECTOR) == []
-    shown = " ".join(of_claim.split())
-    assert has_all(shown, f"not created yet: {NODE_NAME}, so it never will be", BY_SELECTOR) == []
-
-
-@pytest.mark.parametrize("binding", ["WaitForFirstConsumer", "Immediate"])
-@pytest.mark.parametrize("chosen", [{}, {"volume.kubernetes.io/selected-node": "node-1"}])
-def test_a_claim_gets_its_volume_by_the_choice_of_a_node_or_without(
-    called: Run, tmp_path: Any, binding: str, chosen: dict[str, str]
-) -> None:
-    asked = claim()
-    asked["metadata"]["annotations"] = chosen
-    started = pod(spec={"nodeName": "node-1"})
-    objects = [host(), node_document(), started, asked, class_document(binding)]
-
-    _, shown, _ = called("filter", "pvc/web", "--cluster-file", write(tmp_path, objects))
-
-    waits_in_vain = binding == "WaitForFirstConsumer" and not chosen
-    assert (NODE_NAME in " ".join(shown.split())) is waits_in_vain
+    assert "asks for 12 MiB, and its volume would be encrypted" in text
 
 
 @pytest.mark.parametrize(
