@@ -13,6 +13,7 @@ from extender.kubernetes import Claim, PersistentVolume, StorageClass, default_c
 from planner.additions import Wanted, add_objects
 from planner.cluster import Cluster
 from tests.builders import GENEROUS, GIB, bare_class, claim, core_document
+from tests.unit.cli.plans import Golden
 
 APPS, STORAGE = {"apiVersion": "apps/v1"}, {"apiVersion": "storage.k8s.io/v1"}
 TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "c"}]}}
@@ -65,43 +66,72 @@ def wanted(path: Path, *documents: dict[str, Any], namespace: str = "default") -
     return read_workloads(path, namespace)
 
 
-def test_all_documents_of_a_file_are_read(path: Path) -> None:
-    job = workload("Job", "j") | {"apiVersion": "batch/v1"}
-
-    found = wanted(path, core_document("Service", "db"), claim_document(), workload(), job)
-
-    assert [each.key for each in found.workloads] == ["Deployment default/db", "Job default/j"]
-    assert [type(each).__name__ for each in found.others] == ["Service", "NewClaim"]
-    assert found.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("hooks", "is_placed"),
-    [
-        ("test", False),
-        ("test-success", False),
-        ("test-success, test-failure", False),
-        ("pre-install", True),
-        ("post-install,test", True),
-        (5, True),
-    ],
-)
-def test_what_only_helm_test_makes_is_left_out_and_told(
-    path: Path, hooks: object, *, is_placed: bool
-) -> None:
-    hook = workload("Job", "hook") | {"apiVersion": "batch/v1"}
+def hooked(hooks: object) -> list[dict[str, Any]]:
+    hook = job("hook")
     hook["metadata"]["annotations"] = {"helm.sh/hook": hooks}
-
-    found = wanted(path, hook, workload())
-
-    told = () if is_placed else ("left out, as only `helm test` makes it: Job default/hook",)
-    assert (len(found.workloads), found.notes) == (1 + is_placed, told)
+    return [hook, workload()]
 
 
-def test_lists_are_taken_apart(tmp_path: Path) -> None:
+def job(name: str) -> dict[str, Any]:
+    return workload("Job", name) | {"apiVersion": "batch/v1"}
+
+
+def pod(name: str) -> dict[str, Any]:
+    return core_document("Pod", name, spec=TEMPLATE["spec"])
+
+
+def other(kind: str, api_version: str) -> list[dict[str, Any]]:
+    return [workload(), core_document(kind, "x") | {"apiVersion": api_version}]
+
+
+DEPLOYMENT, HELM_TEST = "Deployment default/db", "as only `helm test` makes it: Job default/hook"
+HOOKED, UNKNOWN = f"Job default/hook, {DEPLOYMENT}", f"{DEPLOYMENT} | not planned: pods that "
+ROWS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "all": (f"{DEPLOYMENT}, Job default/j | Service, NewClaim",
+        [core_document("Service", "db"), claim_document(), workload(), job("j")]),
+    "list": (f"{DEPLOYMENT}, ReplicaSet default/other", [{"apiVersion": "v1", "kind": "List",
+        "items": [workload(), workload("ReplicaSet", "other")]}]),
+    "hook-of-a-test": (f"{DEPLOYMENT} | left out, {HELM_TEST}", hooked("test")),
+    "hook-of-a-test-that-succeeds":
+        (f"{DEPLOYMENT} | left out, {HELM_TEST}", hooked("test-success")),
+    "hook-of-two-tests":
+        (f"{DEPLOYMENT} | left out, {HELM_TEST}", hooked("test-success, test-failure")),
+    "hook-before-the-install": (HOOKED, hooked("pre-install")),
+    "hook-after-the-install-and-test": (HOOKED, hooked("post-install,test")),
+    "hook-a-number": (HOOKED, hooked(5)),
+    "owned-by-others-of-the-file": (f"{DEPLOYMENT}, Pod default/a", [workload(),
+        owned(workload("ReplicaSet", "db-5f"), "Deployment"),
+        owned(pod("db-5f-x"), "ReplicaSet", "db-5f"),
+        owned(pod("a"), "StatefulSet", "elsewhere")]),
+    "daemon-set": (f"{DEPLOYMENT} | DaemonSet default/agent is not placed: it has a pod on each "
+        "node", [workload(), workload("DaemonSet", "agent"), core_document("ConfigMap", "c")]),
+    **{f"maker-{kind}": (f"{UNKNOWN}{kind}/x of {version} may make", other(kind, version))
+        for kind, version in {
+            "CronJob": "batch/v1", "Cluster": "postgresql.cnpg.io/v1",
+            "Kafka": "kafka.strimzi.io/v1beta2", "ReplicationController": "v1"}.items()},
+    **{f"other-{kind}": (DEPLOYMENT, other(kind, version)) for kind, version in {
+        "ServiceMonitor": "monitoring.coreos.com/v1", "Certificate": "cert-manager.io/v1",
+        "ConfigMap": "v1", "Role": "rbac.authorization.k8s.io/v1",
+        "HorizontalPodAutoscaler": "autoscaling/v2",
+        "CustomResourceDefinition": "apiextensions.k8s.io/v1"}.items()},
+}  # fmt: skip
+"""Which workloads are placed, what else is taken, and what is told; and the objects."""
+
+
+@pytest.mark.parametrize(("expected", "documents"), ROWS.values(), ids=ROWS)
+def test_workloads_of_a_file_are_placed_or_told(
+    path: Path, expected: str, documents: list[dict[str, Any]]
+) -> None:
+    found = wanted(path, *documents)
+
+    names = [type(each).__name__ for each in found.others]
+    parts = [", ".join(each.key for each in found.workloads), ", ".join(names)]
+    assert " | ".join(each for each in [*parts, *found.notes, *found.unknown] if each) == expected
+
+
+def test_json_is_read_as_yaml_is(tmp_path: Path) -> None:
     path = tmp_path / "db.json"
-    items = [workload(), workload("ReplicaSet", "other")]
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    path.write_text(json.dumps(ROWS["list"][1][0]))
 
     assert len(read_workloads(path, "default").workloads) == 2
 
@@ -113,58 +143,6 @@ def test_objects_without_namespace_are_in_the_one_that_is_named(path: Path) -> N
     found = wanted(path, without, elsewhere, namespace="shop")
 
     assert [each.namespace for each in found.workloads] == ["shop", "else"]
-
-
-def test_what_another_object_of_the_file_makes_is_left_out(path: Path) -> None:
-    pod = core_document("Pod", "db-5f-x", spec=TEMPLATE["spec"])
-    found = wanted(
-        path,
-        workload(),
-        owned(workload("ReplicaSet", "db-5f"), "Deployment"),
-        owned(pod, "ReplicaSet", "db-5f"),
-        owned(core_document("Pod", "a", spec=TEMPLATE["spec"]), "StatefulSet", "elsewhere"),
-    )
-
-    assert [each.key for each in found.workloads] == ["Deployment default/db", "Pod default/a"]
-
-
-def test_what_is_not_placed_is_told(path: Path) -> None:
-    found = wanted(
-        path,
-        workload(),
-        workload("DaemonSet", "agent"),
-        core_document("ConfigMap", "c"),
-        core_document("CronJob", "n") | {"apiVersion": "batch/v1"},
-    )
-
-    assert found.notes == ("DaemonSet default/agent is not placed: it has a pod on each node",)
-    assert found.unknown == ("not planned: pods that CronJob/n of batch/v1 may make",)
-
-
-@pytest.mark.parametrize(
-    ("kind", "api_version", "is_unknown"),
-    [
-        ("Cluster", "postgresql.cnpg.io/v1", True),
-        ("Kafka", "kafka.strimzi.io/v1beta2", True),
-        ("ReplicationController", "v1", True),
-        ("ServiceMonitor", "monitoring.coreos.com/v1", False),
-        ("Certificate", "cert-manager.io/v1", False),
-        ("ConfigMap", "v1", False),
-        ("Role", "rbac.authorization.k8s.io/v1", False),
-        ("HorizontalPodAutoscaler", "autoscaling/v2", False),
-        ("CustomResourceDefinition", "apiextensions.k8s.io/v1", False),
-    ],
-)
-def test_what_may_make_pods_is_named(
-    path: Path, kind: str, api_version: str, *, is_unknown: bool
-) -> None:
-    other = core_document(kind, "x") | {"apiVersion": api_version}
-
-    found = wanted(path, workload(), other)
-
-    expected = (f"not planned: pods that {kind}/x of {api_version} may make",)
-    assert found.unknown == (expected if is_unknown else ())
-    assert found.notes == ()
 
 
 def test_what_the_cluster_lacks_is_added(path: Path) -> None:
@@ -240,89 +218,42 @@ def test_a_claim_for_one_volume_needs_no_class(path: Path) -> None:
     assert add_objects(found, cluster_of()) == []
 
 
-def refusal(path: Path, content: str) -> str:
-    path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        read_workloads(path, "default")
-    text = str(caught.value)
-    assert text.startswith(str(path))
-    assert "\n" not in text
-    return text.removeprefix(str(path))
+REFUSED: dict[str, tuple[str, str | list[dict[str, Any]]]] = {
+    "empty": (" holds no workload to place (it has no object); give a", ""),
+    "comments": (" holds no workload to place", "# nothing\n---\n"),
+    "not-yaml": (" is not YAML: ", "a: [b"),
+    "text": ("[0] is str, not an object; correct it", "just text"),
+    "version-missing": ("[0] has no apiVersion or no kind", "kind: Pod"),
+    "kind": (" holds no workload to place (it has ConfigMap); ", [core_document("ConfigMap")]),
+    "daemon-set": (" holds no workload to place (it has DaemonSet)", [workload("DaemonSet")]),
+    "name-twice": ("[1] is the second workload named default/db; ", [workload(), workload()]),
+    "name-of-two-kinds":
+        ("[1] is the second workload named default/db", [workload(), workload("StatefulSet")]),
+    "claim-twice": ("[2] is the second PersistentVolumeClaim named default/data",
+        [claim_document(), workload(), claim_document()]),
+    "name-missing": ("[0] is a Deployment without a name; correct it", [workload(name="")]),
+    "metadata-missing":
+        ("[0] is a Deployment without a name", [workload() | {"metadata": None}]),
+    "template-missing": ("[0]: correct Deployment default/db: ", [workload(template=None)]),
+    "service": ("[1]: correct Service default/it: Expected `object | null`, got `array`",
+        [workload(), core_document("Service", spec={"selector": []})]),
+    "kind-unknown": (" holds no workload to place (it has Rollout)",
+        [workload("Rollout") | {"apiVersion": "argoproj.io/v1alpha1"}]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param("", " holds no workload to place (it has no object); give a", id="empty"),
-        pytest.param("# nothing\n---\n", " holds no workload to place", id="only-comments"),
-        pytest.param("a: [b", " is not YAML: ", id="not-yaml"),
-        pytest.param("just text", "[0] is str, not an object; correct it", id="text"),
-        pytest.param("kind: Pod", "[0] has no apiVersion or no kind", id="no-version"),
-    ],
-)
-def test_a_file_that_is_no_workload(path: Path, content: str, why: str) -> None:
-    assert refusal(path, content).startswith(why)
+def test_a_file_that_cannot_be_placed_is_refused_in_one_line(path: Path, golden: Golden) -> None:
+    text = ""
+    for name, (why, content) in REFUSED.items():
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump_all(content))
+        with pytest.raises(InputError) as caught:
+            read_workloads(path, "default")
+        found = str(caught.value)
+        assert found.startswith(f"{path}{why}"), found
+        assert "\n" not in found
+        text += f"# {name}\n{found.replace(str(path), path.name)}\n"
 
-
-@pytest.mark.parametrize(
-    ("documents", "why"),
-    [
-        pytest.param(
-            [core_document("ConfigMap")],
-            " holds no workload to place (it has ConfigMap); give a StatefulSet, Deployment, "
-            "ReplicaSet, Job or Pod",
-            id="other-kind",
-        ),
-        pytest.param(
-            [workload("DaemonSet")],
-            " holds no workload to place (it has DaemonSet)",
-            id="daemon-set-alone",
-        ),
-        pytest.param(
-            [workload(), workload()],
-            "[1] is the second workload named default/db; rename or remove one",
-            id="one-name",
-        ),
-        pytest.param(
-            [workload(), workload("StatefulSet")],
-            "[1] is the second workload named default/db",
-            id="one-name-of-two-kinds",
-        ),
-        pytest.param(
-            [claim_document(), workload(), claim_document()],
-            "[2] is the second PersistentVolumeClaim named default/data",
-            id="claim-twice",
-        ),
-        pytest.param(
-            [workload(name="")], "[0] is a Deployment without a name; correct it", id="no-name"
-        ),
-        pytest.param(
-            [workload() | {"metadata": None}],
-            "[0] is a Deployment without a name",
-            id="no-metadata",
-        ),
-        pytest.param(
-            [workload(template=None)],
-            "[0]: correct Deployment default/db: it has no spec.template; say there what its pods "
-            "are",
-            id="no-template",
-        ),
-        pytest.param(
-            [workload(), core_document("Service", spec={"selector": []})],
-            "[1]: correct Service default/it: Expected `object | null`, got `array`",
-            id="service",
-        ),
-        pytest.param(
-            [workload("Rollout") | {"apiVersion": "argoproj.io/v1alpha1"}],
-            " holds no workload to place (it has Rollout)",
-            id="unknown-kind",
-        ),
-    ],
-)
-def test_objects_that_cannot_be_placed(
-    path: Path, documents: list[dict[str, Any]], why: str
-) -> None:
-    assert refusal(path, yaml.safe_dump_all(documents)).startswith(why)
+    golden("plan-refused", text)
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
