@@ -104,14 +104,12 @@ def test_an_archive_of_nothing_to_read_holds_no_object(write: Write, pack: Pack)
     ("name", "text"),
     [
         ("c.yaml.gz", node("a") + "---\n" + node("b")),
-        (
-            "c.json.gz",
-            '{"items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}',
-        ),
+        ("c.json.gz",
+            '{"items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}'),
         ("c.gz", node("a")),
         ("c", node("a")),
     ],
-)
+)  # fmt: skip
 def test_a_file_packed_by_gzip_is_read(write: Write, name: str, text: str) -> None:
     path = write(gzip.compress(text.encode()), f"folder/{name}")
     plain = write(text, f"plain/{name.removesuffix('.gz')}")

@@ -277,12 +277,10 @@ def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path: Path, asked: Run) 
         (["bogus"], "bogus"),
         (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
         (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
-        (
-            ["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
-            "no-host.invalid",
-        ),
+        (["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
+            "no-host.invalid"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_is_an_error_of_one_line(
     called: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
 ) -> None:
@@ -302,21 +300,16 @@ def test_a_setting_that_does_not_exist_is_an_error(
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (
-            "kind: Service\napiVersion: v1\nmetadata: {name: x}\n",
-            "holds no pod and no workload (it has Service); give a Pod, ",
-        ),
-        (
-            "---\n".join(
-                [f"apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec: {ANY_SPEC}\n"] * 2
-            ),
-            "second Pod named default/x; rename",
-        ),
+        ("kind: Service\napiVersion: v1\nmetadata: {name: x}\n", "holds no pod and no workload (it "
+            "has Service); give a Pod, "),
+        ("---\n".join([
+            f"apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec: {ANY_SPEC}\n"] * 2),
+            "second Pod named default/x; rename"),
         ("a: [\n", "line 2"),
         ("apiVersion: v1\nkind: Pod\n", "without a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {volumes: 5}\n", "spec.volumes"),
     ],
-)
+)  # fmt: skip
 def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
     cluster: str, tmp_path: Path, asked: Run, content: str, text: str
 ) -> None:

@@ -156,33 +156,19 @@ RUNNING = [in_deployment("longhorn-scheduler"), ready("s-0", "longhorn-scheduler
     ("changes", "answer", "note"),
     [
         (RUNNING, "1 of 2 nodes fit: roomy", ""),
-        (
-            [*RUNNING, config_map(scheduler_extender_enabled="false")],
-            "no instance of the extender leads; 1 of 2 nodes would fit",
-            "scheduler-extender-enabled is false in the ConfigMap longhorn-scheduler-extender",
-        ),
-        (
-            [*RUNNING, lease(holderIdentity="")],
-            "no instance of the extender leads; 1 of 2 nodes would fit",
-            "nobody holds Lease longhorn-scheduler-extender in longhorn-scheduler",
-        ),
-        (
-            [*RUNNING, lease(renewTime="2020-01-01T00:00:00.000000Z")],
-            "no instance of the extender leads; 1 of 2 nodes would fit",
-            "was last renewed at 2020-01-01 00:00:00 UTC",
-        ),
-        (
-            [],
-            "the pod's scheduler does not run; 1 of 2 nodes would fit",
-            "there is no Deployment longhorn-scheduler in longhorn-scheduler",
-        ),
-        (
-            RUNNING[:1],
-            "the pod's scheduler does not run; 1 of 2 nodes would fit",
-            "no pod of Deployment longhorn-scheduler in longhorn-scheduler is ready",
-        ),
+        ([*RUNNING, config_map(scheduler_extender_enabled="false")], "no instance of the extender "
+            "leads; 1 of 2 nodes would fit", "scheduler-extender-enabled is false in the ConfigMap "
+            "longhorn-scheduler-extender"),
+        ([*RUNNING, lease(holderIdentity="")], "no instance of the extender leads; 1 of 2 nodes "
+            "would fit", "nobody holds Lease longhorn-scheduler-extender in longhorn-scheduler"),
+        ([*RUNNING, lease(renewTime="2020-01-01T00:00:00.000000Z")], "no instance of the extender "
+            "leads; 1 of 2 nodes would fit", "was last renewed at 2020-01-01 00:00:00 UTC"),
+        ([], "the pod's scheduler does not run; 1 of 2 nodes would fit",
+            "there is no Deployment longhorn-scheduler in longhorn-scheduler"),
+        (RUNNING[:1], "the pod's scheduler does not run; 1 of 2 nodes would fit",
+            "no pod of Deployment longhorn-scheduler in longhorn-scheduler is ready"),
     ],
-)
+)  # fmt: skip
 def test_who_is_not_there_is_said_beside_what_would_fit(
     full: FakeApiServer, config: str, called: Run, changes: list[Object], answer: str, note: str
 ) -> None:
@@ -310,12 +296,10 @@ def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
     [
         (FILTER, "persistentvolumeclaims cannot be listed: the API server cannot be reached: "),
         (("doctor",), "the API server cannot be reached: "),
-        (
-            ("propose-address",),
-            "cannot list servicecidrs.networking.k8s.io: the API server cannot be reached: ",
-        ),
+        (("propose-address",), "cannot list servicecidrs.networking.k8s.io: the API server cannot "
+            "be reached: "),
     ],
-)
+)  # fmt: skip
 def test_api_server_that_is_away_is_an_error_of_one_line(
     tmp_path: Path, called: Run, command: tuple[str, ...], text: str
 ) -> None:

@@ -54,20 +54,15 @@ INJECTION = f"{NAME}-injection.{NAMESPACE}"
 FORBIDDEN = Unread(what="list things in longhorn-system", why="403: no", is_forbidden=True)
 SERVICE: dict[str, Any] = {
     "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": "service-uid"},
-    "spec": {
-        "clusterIP": "10.96.0.95",
-        "ipFamilies": ["IPv4"],
-        "ports": [{"name": "http", "port": 9504, "protocol": "TCP"}],
-    },
-}
+    "spec": {"clusterIP": "10.96.0.95", "ipFamilies": ["IPv4"], "ports": [{"name": "http",
+        "port": 9504, "protocol": "TCP"}]},
+}  # fmt: skip
 HOLDER: dict[str, Any] = {
     "metadata": {"name": POD, "uid": "pod-uid"},
-    "spec": {
-        "nodeName": "node-1",
-        "containers": [{"ports": [{"name": "http", "containerPort": 9504}]}],
-    },
+    "spec": {"nodeName": "node-1", "containers": [{"ports": [{"name": "http",
+        "containerPort": 9504}]}]},
     "status": {"podIP": "10.42.0.1"},
-}
+}  # fmt: skip
 [SLICE] = desired_slices(SERVICE, backend_of(HOLDER), 9504)
 EMPTY = {**SLICE, "endpoints": []}
 LABELS = {"app": NAME}
@@ -256,10 +251,7 @@ OF_UI = msgspec.structs.replace(
 )
 CHECKSUM = hashlib.sha256(CHANGED.data["config.yaml"].rstrip("\n").encode()).hexdigest()
 RELEASE = Release("ours", NAMESPACE)
-ANNOTATIONS = {
-    "meta.helm.sh/release-name": "ours",
-    "meta.helm.sh/release-namespace": NAMESPACE,
-}
+ANNOTATIONS = {"meta.helm.sh/release-name": "ours", "meta.helm.sh/release-namespace": NAMESPACE}  # fmt: skip
 OF_HELM = {**SERVICE, "metadata": {**SERVICE["metadata"], "annotations": ANNOTATIONS}}
 GONE: dict[str, Any] = {"left_over": LeftOver(), "instances": []}
 BY_RELEASE = configured(RELEASE, filterVerb=None)

@@ -37,13 +37,11 @@ def pod(**fields: Any) -> Pod:
         ({"spec": {"schedulerName": "ours"}}, []),
         ({"spec": {"schedulerName": "volcano"}}, ["other_scheduler"]),
         ({"spec": {"affinity": {"podAntiAffinity": ANTI_AFFINITY}}}, ["pod_rules_unjudged"]),
-        (
-            {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
-            ["pod_rules_unjudged"],
-        ),
+        ({"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
+            ["pod_rules_unjudged"]),
         ({"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}}, []),
     ],
-)
+)  # fmt: skip
 def test_notes_on_the_pod(fields: dict[str, Any], codes: list[str]) -> None:
     found = [*pod_notes(pod(**fields), ["ours"])]
 

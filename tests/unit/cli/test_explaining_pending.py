@@ -15,14 +15,11 @@ THERE = pod("there", spec={"nodeName": "node-1"})
 ROWS: dict[str, tuple[int, str, list[Any]]] = {
     "fits": (0, "default/web: 1 of 1 nodes fit: node-1", [*node(), *new(), THERE]),
     "does-not-fit": (1, "1 without room on one disk", [*node(taken_gib=95), *new(), THERE]),
-    "cannot-be-judged": (
-        3,
-        f"2 pods wait for a node; 1 of them can get one {ALONE} "
-        "default/lost: PersistentVolumeClaim default/gone is not in",
-        [*node(), *new(), pod("lost", claims=["gone"])],
-    ),
+    "cannot-be-judged": (3, f"2 pods wait for a node; 1 of them can get one {ALONE} default/lost: "
+        "PersistentVolumeClaim default/gone is not in", [*node(), *new(), pod("lost",
+        claims=["gone"])]),
     "none-waits": (0, "no pod waits for a node", [*node(), THERE]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -70,17 +70,13 @@ NEVER_HEALTHY = changed(replica(), "spec", healthyAt="")
 HELD = [*node(), BOUND, *bound_claim("other"), volume("other", 80), *new(30)]
 FULL_DISK = {
     "storageAvailable": 20 * GIB,
-    "conditions": [
-        {"type": "Ready", "status": "True"},
-        condition("Schedulable", "DiskPressure", "disk-1 has 20.0 GiB available"),
-    ],
-}
+    "conditions": [{"type": "Ready", "status": "True"}, condition("Schedulable", "DiskPressure",
+        "disk-1 has 20.0 GiB available")],
+}  # fmt: skip
 REPLACED_DISK = {
-    "conditions": [
-        condition("Ready", "DiskFilesystemChanged", "record diskUUID doesn't match the disk's"),
-        condition("Schedulable", "DiskNotReady"),
-    ]
-}
+    "conditions": [condition("Ready", "DiskFilesystemChanged", "record diskUUID doesn't match the "
+        "disk's"), condition("Schedulable", "DiskNotReady")],
+}  # fmt: skip
 OF_IMAGE = {"storageScheduled": 95 * GIB, "scheduledBackingImage": {"ubuntu": 95 * GIB}}
 TAINT = {"key": "k3s-controlplane", "value": "true", "effect": "NoExecute"}
 AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": only_on("node-4")}}

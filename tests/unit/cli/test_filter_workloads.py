@@ -97,11 +97,9 @@ def cron_job(**spec: Any) -> Document:
 LIMITED = [
     *CLUSTER,
     *(host("cordoned", unschedulable=True), node_document("cordoned")),
-    *(
-        host("tainted", taints=[{"key": "a", "effect": "NoSchedule"}]),
-        *runner_documents("cordoned"),
-    ),
-]
+    *(host("tainted", taints=[{"key": "a", "effect": "NoSchedule"}]),
+        *runner_documents("cordoned")),
+]  # fmt: skip
 CHART = [
     made("Job", "migrate", hook="pre-install,pre-upgrade", template=template()),
     core_document("CustomResourceDefinition") | {"apiVersion": "apiextensions.k8s.io/v1"},

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from app.kube.resource import AnyRecord
-from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
 from cli.missing import ANSWERED_FROM, ASKED_FROM, missing, unresolvable
@@ -28,6 +27,7 @@ from tests.builders import (
     setting_documents,
     volume,
 )
+from tests.unit.cli.plans import Golden
 
 Record = AnyRecord | Unreadable
 
@@ -39,13 +39,8 @@ def pod(*claims: str, namespace: str = "default") -> Pod:
 
 SETTINGS = [record for each in setting_documents() if (record := read_object(each)) is not None]
 RUNNERS = [record for each in runner_documents("node-1") if (record := read_object(each))]
-ALWAYS: list[Record] = [
-    node(),
-    KubernetesNode(name=NodeName("node-1")),
-    pod(),
-    *SETTINGS,
-    *RUNNERS,
-]
+HOST = KubernetesNode(name=NodeName("node-1"))
+ALWAYS: list[Record] = [node(), HOST, pod(), *SETTINGS, *RUNNERS]
 """What every cluster has."""
 
 
@@ -57,181 +52,83 @@ def lines(*records: Record, bundled: Sequence[str] = ()) -> list[str]:
     return list(missing(objects_of(*records), "c.json", ASKED_FROM, bundled))
 
 
-def test_a_cluster_without_volumes_lacks_nothing() -> None:
-    assert lines(*ALWAYS) == []
+def among_settings(*lacking: str) -> list[Record]:
+    """Return what every cluster has, without some settings."""
+    return [each for each in ALWAYS if getattr(each, "name", "") not in lacking]
 
 
 LISTING = node("node-2", disk(listed={"vol-r-1": 1}))
+ANTI_AFFINITY = "replica-soft-anti-affinity"
+BUNDLE = ("longhorn-system", "default")
+ROWS: dict[str, tuple[str, list[Record], Sequence[str]]] = {
+    "nothing": ("", ALWAYS, ()),
+    "nodes": ("no nodes.longhorn.io, though every cluster has", without(type(node())), ()),
+    "pods": ("no pods, though every cluster has some", without(Pod), ()),
+    "nodes-of-kubernetes": ("no nodes, though every cluster has", without(KubernetesNode), ()),
+    "nodes-of-kubernetes-beside-an-unreadable-one": ("no nodes, ",
+        [*without(KubernetesNode), Unreadable(kind="Node", name="node-1", why="")], ()),
+    "volume-of-a-pv": ("no volumes.longhorn.io, though PersistentVolume pv is Longhorn's",
+        [*ALWAYS, persistent_volume("pv")], ()),
+    "volume-of-a-replica": ("no volumes.longhorn.io, though Replica vol-r-1 is of one",
+        [*ALWAYS, replica("vol-r-1")], ()),
+    "replica-on-a-disk": ("no replicas.longhorn.io, though vol-r-1 is on disk-1 of node-2",
+        [*ALWAYS, LISTING], ()),
+    "replica-of-what-is-attached": ("no replicas.longhorn.io, though Volume vol is attached",
+        [*ALWAYS, volume(attached_to="node-1")], ()),
+    "backing-image": ("no backingimages.longhorn.io, though Volume vol has image",
+        [*ALWAYS, volume(backing_image="image")], ()),
+    "pv": ("no persistentvolumes, though PersistentVolumeClaim default/data is bound to pv",
+        [*ALWAYS, claim(persistent_volume="pv")], ()),
+    "class": ("no storageclasses.storage.k8s.io, though PersistentVolumeClaim default/data is of "
+        "class local", [*ALWAYS, claim()], ()),
+    "claim": ("no persistentvolumeclaims, though Pod default/p has default/data",
+        [*without(Pod), pod("data")], ()),
+    "pv-of-others": ("", [*ALWAYS, persistent_volume(driver="other")], ()),
+    "volume-detached": ("", [*ALWAYS, volume()], ()),
+    "replica-there": ("", [*ALWAYS, LISTING, replica("vol-r-1"), volume()], ()),
+    "backing-image-there":
+        ("", [*ALWAYS, volume(backing_image="image"), backing_image()], ()),
+    "class-of-none": ("", [*ALWAYS, claim(storage_class=None)], ()),
+    "class-there": ("", [*ALWAYS, claim(), bare_class()], ()),
+    "replica-unreadable":
+        ("", [*ALWAYS, LISTING, Unreadable(kind="Replica", name="r", why="")], ()),
+    "settings": ("; Longhorn's defaults count (its types/", without(type(setting("", ""))), ()),
+    "settings-among-others": ("2 of the 17 settings that answers rest on are missing; ",
+        among_settings(ANTI_AFFINITY, "default-replica-count"), ()),
+    "setting-unreadable": ("", [*among_settings(ANTI_AFFINITY),
+        Unreadable(kind="Setting", name=ANTI_AFFINITY, why="")], ()),
+    "bundle": ("of some namespaces only, here default, longhorn-system; no other pod is known",
+        ALWAYS, BUNDLE),
+    "bundle-with-a-pod-of-another-namespace":
+        ("", [*without(Pod), pod(namespace="shop")], BUNDLE[1:]),
+    "runners": ("no engineimages.longhorn.io, instancemanagers.longhorn.io, csinodes.",
+        [each for each in ALWAYS if each not in RUNNERS], ()),
+    "all": ("no nodes.longhorn.io, though every cluster has some", [], ()),
+}  # fmt: skip
+"""What is said to be missing, or nothing, of which records, and of which namespaces of a bundle."""
 
 
-@pytest.mark.parametrize(
-    ("records", "kind", "sign"),
-    [
-        pytest.param(without(type(node())), "nodes.longhorn.io", "every cluster has", id="nodes"),
-        pytest.param(without(Pod), "pods", "every cluster has some", id="pods"),
-        pytest.param(without(KubernetesNode), "nodes", "every cluster has", id="kubernetes-nodes"),
-        pytest.param(
-            [*ALWAYS, persistent_volume("pv")],
-            "volumes.longhorn.io",
-            "PersistentVolume pv is Longhorn's",
-            id="volumes-of-pv",
-        ),
-        pytest.param(
-            [*ALWAYS, replica("vol-r-1")],
-            "volumes.longhorn.io",
-            "Replica vol-r-1 is of one",
-            id="volumes-of-replica",
-        ),
-        pytest.param(
-            [*ALWAYS, LISTING],
-            "replicas.longhorn.io",
-            "vol-r-1 is on disk-1 of node-2",
-            id="replicas-on-disk",
-        ),
-        pytest.param(
-            [*ALWAYS, volume(attached_to="node-1")],
-            "replicas.longhorn.io",
-            "Volume vol is attached",
-            id="replicas-of-attached",
-        ),
-        pytest.param(
-            [*ALWAYS, volume(backing_image="image")],
-            "backingimages.longhorn.io",
-            "Volume vol has image",
-            id="backing-images",
-        ),
-        pytest.param(
-            [*ALWAYS, claim(persistent_volume="pv")],
-            "persistentvolumes",
-            "PersistentVolumeClaim default/data is bound to pv",
-            id="pvs",
-        ),
-        pytest.param(
-            [*ALWAYS, claim()],
-            "storageclasses.storage.k8s.io",
-            "PersistentVolumeClaim default/data is of class local",
-            id="classes",
-        ),
-        pytest.param(
-            [*without(Pod), pod("data")],
-            "persistentvolumeclaims",
-            "Pod default/p has default/data",
-            id="claims",
-        ),
-    ],
-)
-def test_a_kind_that_is_missing_is_named_with_its_sign_and_how_to_add_it(
-    records: list[Record], kind: str, sign: str
-) -> None:
-    [line, how] = lines(*records)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_kind_that_is_missing_is_named_and_how_to_add_it(name: str) -> None:
+    fact, records, bundled = ROWS[name]
 
-    assert line.startswith(f"c.json: no {kind}, though {sign}")
-    assert f" -o json {kind} > more.json" in how
+    found = lines(*records, bundled=bundled)
+
+    assert bool(found) == bool(fact)
+    assert fact in "".join(found)
+    assert [line for line in found if "more.json" in line] == found[-1:]
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param([persistent_volume(driver="other")], id="pv-of-others"),
-        pytest.param([volume()], id="detached-volume"),
-        pytest.param([LISTING, replica("vol-r-1"), volume()], id="replica"),
-        pytest.param([volume(backing_image="image"), backing_image()], id="backing-image"),
-        pytest.param([claim(storage_class=None)], id="claim-without-class"),
-        pytest.param([claim(), bare_class()], id="class"),
-        pytest.param(
-            [LISTING, Unreadable(kind="Replica", name="r", why="")], id="unreadable-replica"
-        ),
-    ],
-)
-def test_a_kind_is_not_missing_that_is_there_or_that_nothing_leads_to(
-    records: list[Record],
-) -> None:
-    assert lines(*ALWAYS, *records) == []
+def test_all_that_is_said_of_what_is_missing(golden: Golden) -> None:
+    told = {name: lines(*records, bundled=bundled) for name, (_, records, bundled) in ROWS.items()}
 
-
-def test_an_unreadable_longhorn_node_is_no_kubernetes_node() -> None:
-    broken = Unreadable(kind="Node", name="node-1", why="")
-
-    [line, _] = lines(*without(KubernetesNode), broken)
-
-    assert line.startswith("c.json: no nodes, ")
+    golden("missing", "".join("\n".join([f"# {name}", *told[name], ""]) for name in told))
 
 
 def test_pods_and_nodes_of_kubernetes_are_not_needed_to_answer_kube_scheduler() -> None:
     cluster = objects_of(*without(Pod, KubernetesNode))
 
     assert list(missing(cluster, "c.json", ANSWERED_FROM, ())) == []
-
-
-def test_without_settings_every_default_is_said_and_where_it_is_from() -> None:
-    [line, how] = lines(*without(type(setting("", ""))))
-
-    assert line.startswith("c.json: no settings.longhorn.io; Longhorn's defaults count (its types/")
-    assert "storage-over-provisioning-percentage 100, " in line
-    assert "replica-soft-anti-affinity false, " in line
-    assert "current-longhorn-version (not known: v1.10 or newer), " in line
-    assert line.endswith("default-data-locality disabled, default-replica-count 3")
-    assert " settings.longhorn.io > more.json" in how
-
-
-def test_settings_that_are_missing_among_others_are_named_alone() -> None:
-    lacking = {"replica-soft-anti-affinity", "default-replica-count"}
-    kept = [each for each in ALWAYS if getattr(each, "name", "") not in lacking]
-
-    [line, _] = lines(*kept)
-
-    assert line.startswith("c.json: 2 of the 17 settings that answers rest on are missing; ")
-    assert line.endswith(": replica-soft-anti-affinity false, default-replica-count 3")
-
-
-def test_a_setting_that_cannot_be_read_is_not_missing() -> None:
-    name = "replica-soft-anti-affinity"
-    kept = [each for each in ALWAYS if getattr(each, "name", "") != name]
-
-    assert lines(*kept, Unreadable(kind="Setting", name=name, why="")) == []
-
-
-def test_a_bundle_has_pods_and_claims_of_some_namespaces_only() -> None:
-    [line, how] = lines(*ALWAYS, bundled=["longhorn-system", "default"])
-
-    assert line == (
-        "c.json: a support bundle has the pods and claims of some namespaces only, here default, "
-        "longhorn-system; no other pod is known"
-    )
-    assert how == (
-        "to add what is missing: kubectl get --all-namespaces -o json persistentvolumeclaims,pods "
-        "> more.json, then add --also more.json"
-    )
-
-
-def test_a_bundle_with_a_pod_of_another_namespace_was_added_to() -> None:
-    assert lines(*without(Pod), pod(namespace="shop"), bundled=["default"]) == []
-
-
-def test_an_empty_cluster_has_one_line_on_how_to_add_everything() -> None:
-    found = list(missing(ClusterObjects(), "c.json", ASKED_FROM, ()))
-
-    assert [line for line in found if "more.json" in line] == [found[-1]]
-    kinds = (
-        "csinodes.storage.k8s.io,nodes.longhorn.io,settings.longhorn.io,engineimages.longhorn.io,"
-        "instancemanagers.longhorn.io,pods,nodes"
-    )
-    assert f" -o json {kinds} > " in found[-1]
-
-
-def test_what_runs_on_nodes_is_said_to_be_missing_once() -> None:
-    bare = [each for each in ALWAYS if each not in RUNNERS]
-
-    found = lines(*bare)
-
-    assert found == [
-        "c.json: no engineimages.longhorn.io, instancemanagers.longhorn.io, "
-        "csinodes.storage.k8s.io, though every cluster has some; nodes where volumes cannot be "
-        "attached for lack of what they show are accepted",
-        "to add what is missing: kubectl get --all-namespaces -o json csinodes.storage.k8s.io,"
-        "engineimages.longhorn.io,instancemanagers.longhorn.io > more.json, then add --also "
-        "more.json",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -36,21 +36,18 @@ WORKS, WORKS_NOT, NOT_TRIED = (
 ANSWERS = {
     f"{WORKS}nothing moves": report(),
     f"{WORKS}1 pod placed": report(PLACED),
-    f"{WORKS_NOT}2 pods pending; 2 pods placed, 1 pod moved": report(
-        PLACED, PLACED, MOVED, pending=2
-    ),
+    f"{WORKS_NOT}2 pods pending; 2 pods placed, 1 pod moved": report(PLACED, PLACED, MOVED,
+        pending=2),
     f"{WORKS_NOT}1 refusal": report(event(Kind.REFUSED)),
-    f"{WORKS_NOT}1 pod lost, 1 volume lost; 1 replica rebuilt": report(
-        event(Kind.LOST), event(Kind.VOLUME_LOST), event(Kind.REPLICA_PLACED)
-    ),
+    f"{WORKS_NOT}1 pod lost, 1 volume lost; 1 replica rebuilt": report(event(Kind.LOST),
+        event(Kind.VOLUME_LOST), event(Kind.REPLICA_PLACED)),
     f"{WORKS}1 pod moved; 1 new warning": report(MOVED, warnings=(DEGRADED,)),
     f"{WORKS_NOT}1 new warning": report(warnings=(STUCK,)),
     f"{WORKS_NOT}3 volumes degraded; 1 pod moved": structs.replace(report(MOVED), degraded=3),
     f"{WORKS}1 pod waits as before": structs.replace(report(PENDING, pending=1), waited=1),
-    f"{WORKS_NOT}2 pods pending; 1 pod waits as before": structs.replace(
-        report(PENDING, pending=3), waited=1
-    ),
-}
+    f"{WORKS_NOT}2 pods pending; 1 pod waits as before": structs.replace(report(PENDING, pending=3),
+        waited=1),
+}  # fmt: skip
 NOTHING = [report(PENDING), report(warnings=(STUCK, DEGRADED), before=True)]
 """A pod that got no node at first, and one later, is not pending at the end."""
 

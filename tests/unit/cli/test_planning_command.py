@@ -19,11 +19,9 @@ DOCUMENTS: dict[str, list[dict[str, Any]]] = {
     "no-pods.json": NODES,
     "no-longhorn.json": [core_document("Node", "node-1"), LOCAL],
     "others.json": [*NODES, OTHERS],
-    "hostile.json": [
-        *(node_document("node-1", status={"zone": HOSTILE}), *NODES[1:]),
-        core_document("Pod", HOSTILE, spec={"nodeName": "node-1", "containers": []}),
-    ],
-}
+    "hostile.json": [*(node_document("node-1", status={"zone": HOSTILE}), *NODES[1:]),
+        core_document("Pod", HOSTILE, spec={"nodeName": "node-1", "containers": []})],
+}  # fmt: skip
 FILES = {
     "wiki.yaml": Path(WIKI).read_text(),
     "gone.yaml": Path(WIKI).read_text().replace("longhorn-local", "gone"),

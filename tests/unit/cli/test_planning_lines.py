@@ -74,12 +74,10 @@ WARNINGS = tuple(PlanWarning(code="x", object=f"V {n}", text="is bad") for n in 
 TOO_MANY = {"warnings": WARNINGS, "already": WARNINGS}
 CHANGED: dict[str, Any] = {
     "before": tuple(NodeReport(name=n, zone="z", disks=(disk(),)) for n in ("n-10", "n-2", "n-3")),
-    "nodes": (
-        NodeReport(name="n-10", zone="z", pods=("a/b",), disks=(disk(scheduled_gib=120),)),
-        NodeReport(name="n-2", zone="z", problem="is cordoned", disks=(disk(problem="is off"),)),
-    ),
+    "nodes": (NodeReport(name="n-10", zone="z", pods=("a/b",), disks=(disk(scheduled_gib=120),)),
+        NodeReport(name="n-2", zone="z", problem="is cordoned", disks=(disk(problem="is off"),))),
     "removed_nodes": ("n-3",),
-}
+}  # fmt: skip
 PLANS: dict[str, tuple[str, list[Event], dict[str, Any]]] = {
     "same-told-once": ("x-0, x-1, x-2 and 2 more: 0 of 2 nodes",
         [placed(0), *(pending(f"x-{n}", reason("has no room", "ab")) for n in range(5))], {}),

@@ -10,10 +10,11 @@ import yaml
 
 from cli.running import run_command
 from tests.scheduler_configurations import LONGHORNS_URL, OF_LONGHORN
-from tests.unit.cli.plans import Complaints
+from tests.unit.cli.plans import ROOT, Complaints, Golden, Run
 
 URL = "http://10.96.0.95:9504"
 HTTPS = "https://10.96.0.95:9504"
+PEM = "-----BEGIN CERTIFICATE-----\n"
 OTHER = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
@@ -30,14 +31,6 @@ def file(tmp_path: Path) -> Path:
 
 def run(*arguments: str, distribution: str = "kubeadm") -> int:
     return run_command(["scheduler-config", "--distribution", distribution, *arguments])
-
-
-def test_a_whole_configuration_is_printed(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run("--url", URL) == 0
-
-    output, errors = capfdbinary.readouterr()
-    assert yaml.safe_load(output)["extenders"][0]["urlPrefix"] == URL
-    assert errors.startswith(b"note: http://10.96.0.95:9504 is plain HTTP: kube-scheduler believes")
 
 
 def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
@@ -76,88 +69,42 @@ def test_of_stdin_no_more_is_read_than_of_a_file(
     assert capsys.readouterr().err == "error: the input is larger than 262144 B\n"
 
 
-def test_check_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--check", str(file)) == 1
-
-    assert capsys.readouterr().out.splitlines() == [
-        f"{file}: 2 found",
-        "no entry of extenders manages longhorn.io/scheduler-extender: "
-        "no pod is sent to the extender",
-        "  -> have it written with --merge",
-        "percentageOfNodesToScore is 50: of more than 100 nodes only a sample is sent",
-        "  -> set percentageOfNodesToScore: 100 in kube-scheduler's configuration "
-        "(docs/kube-scheduler.md)",
-    ]
-
-
-def test_check_says_that_nothing_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--check", "manifests/scheduler/k3s.yaml", "--url", HTTPS, distribution="k3s") == 0
-
-    assert capsys.readouterr().out.splitlines() == [
-        "manifests/scheduler/k3s.yaml: nothing is missing or wrong",
-        f"extenders[0] ({HTTPS}) leads to this service: it is at the address of --url",
-    ]
-
-
-def test_files_of_certificates_are_named(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    files = ("--tls-ca", "/a", "--tls-cert", "/b", "--tls-key", "/c", "--tls-server-name", "n")
-
-    assert run("--url", HTTPS, *files) == 0
-
-    [entry] = yaml.safe_load(capfdbinary.readouterr().out)["extenders"]
-    assert entry["tlsConfig"] == {
-        "serverName": "n",
-        "caFile": "/a",
-        "certFile": "/b",
-        "keyFile": "/c",
-    }
+FILES = f"--url {HTTPS} --tls-ca /a --tls-cert /b --tls-key /c --tls-server-name n"
+ROWS: dict[str, tuple[int, str, str, str]] = {
+    "plain": (0, f"kubeadm --url {URL}", f"urlPrefix: {URL}",
+        f"note: {URL} is plain HTTP: kube-scheduler believes"),
+    "certificates-named": (0, f"kubeadm {FILES}", "serverName: n", ""),
+    # With the files as the docs name them.
+    "https": (0, f"kubeadm --url {HTTPS}", "caFile: /etc/longhorn-scheduler-extender/ca.crt",
+        "of the Secret longhorn-scheduler-extender-kube-scheduler, readable by root"),
+    "https-of-a-second": (0, f"secondary --url {HTTPS}",
+        "certFile: /etc/longhorn-scheduler-extender/tls.crt",
+        "of the Secret longhorn-scheduler-extender-client"),
+    "https-quiet": (0, f"kubeadm --url {HTTPS} --quiet", "keyFile: ", ""),
+    "talos-files-read": (0, f"talos --url {HTTPS} --tls-ca ca.crt",
+        f"caData: {base64.b64encode(PEM.encode()).decode()}", "note: "),
+    "talos-document": (0, f"talos --url {URL} --talos-document", "kind: KubeSchedulerConfig", ""),
+    "check": (1, "kubeadm --check it.yaml", "it.yaml: 2 found", ""),
+    "check-of-what-is-shipped": (0, f"k3s --check k3s.yaml --url {HTTPS}",
+        f"extenders[0] ({HTTPS}) leads to this service: it is at the address of --url", ""),
+}  # fmt: skip
+"""The exit status, the distribution and options, what is printed, and what is said beside it."""
 
 
-@pytest.mark.parametrize(
-    ("distribution", "note"),
-    [
-        ("kubeadm", "of the Secret longhorn-scheduler-extender-kube-scheduler, readable by root"),
-        ("secondary", "of the Secret longhorn-scheduler-extender-client"),
-    ],
-)
-def test_https_comes_with_the_files_as_the_docs_name_them(
-    distribution: str, note: str, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_printed(
+    called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    assert run("--url", HTTPS, distribution=distribution) == 0
-    output, said = capfd.readouterr()
-    assert run("--url", HTTPS, "--quiet", distribution=distribution) == 0
+    status, words, fact, note = ROWS[name]
+    monkeypatch.chdir(tmp_path)
+    Path("ca.crt").write_text(PEM)
+    Path("it.yaml").write_bytes(OTHER.encode())
+    Path("k3s.yaml").write_text((ROOT / "manifests" / "scheduler" / "k3s.yaml").read_text())
 
-    folder = "/etc/longhorn-scheduler-extender"
-    [entry] = yaml.safe_load(output)["extenders"]
-    assert entry["tlsConfig"] == {
-        "serverName": "longhorn-scheduler-extender.longhorn-scheduler.svc",
-        "caFile": f"{folder}/ca.crt",
-        "certFile": f"{folder}/tls.crt",
-        "keyFile": f"{folder}/tls.key",
-    }
-    assert note in said
-    assert capfd.readouterr() == (output, "")
+    found, out, err = called("scheduler-config", "--distribution", *words.split())
 
-
-def test_for_talos_the_files_are_read(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    pem = tmp_path / "ca.crt"
-    pem.write_text("-----BEGIN CERTIFICATE-----\n")
-
-    assert run("--url", HTTPS, "--tls-ca", str(pem), distribution="talos") == 0
-
-    patch = yaml.safe_load(capfdbinary.readouterr().out)
-    [entry] = patch["cluster"]["scheduler"]["config"]["extenders"]
-    assert base64.b64decode(entry["tlsConfig"]["caData"]) == pem.read_bytes()
-
-
-def test_for_talos_a_document_can_be_had(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run("--url", URL, "--talos-document", distribution="talos") == 0
-
-    document = yaml.safe_load(capfdbinary.readouterr().out)
-    assert document["kind"] == "KubeSchedulerConfig"
-    assert document["config"]["extenders"][0]["urlPrefix"] == URL
+    assert (found, fact in out, note in err) == (status, True, True), (out, err)
+    golden(f"scheduler-config/{name}", f"{out}\n# stderr\n{err}")
 
 
 COMPLAINTS = """

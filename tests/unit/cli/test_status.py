@@ -65,64 +65,23 @@ def test_the_screen_of_an_example(called: Run) -> None:
         pytest.param([*WHOLE, *claim()], "ok", "1: 1 healthy", [], [], id="healthy"),
         pytest.param([volume()], "ok", "1: 1 detached", [], [], id="new"),
         pytest.param([volume(), *WHOLE[1:]], "ok", "1: 1 detached", [], [], id="detached"),
-        pytest.param(
-            [attached(restoreRequired=True), *WHOLE[1:]],
-            "ok",
-            "1: 1 being restored or copied",
-            [],
-            [],
-            id="restored",
-        ),
-        pytest.param(
-            [attached(restoreRequired=True, isStandby=True), *WHOLE[1:]],
-            "ok",
-            "1: 1 healthy",
-            [],
-            [],
-            id="standby",
-        ),
-        pytest.param(
-            [attached(cloneStatus={"state": "in-progress"}), *WHOLE[1:]],
-            "ok",
-            "1: 1 being restored or copied",
-            [],
-            [],
-            id="copied",
-        ),
-        pytest.param(
-            [*WHOLE[:2], *claim()],
-            "warning",
-            "1: 1 degraded",
-            ["degraded default/data (1 of 2)"],
-            ["`filter pvc/default/data`"],
-            id="degraded",
-        ),
-        pytest.param(
-            [volume(), replica("1", "a", failedAt="2026-11-26T10:00:00Z")],
-            "error",
-            "1: 1 faulted",
-            ["faulted vol"],
-            ["`filter volume/vol`"],
-            id="faulted",
-        ),
-        pytest.param(
-            [volume(), replica("1", "gone")],
-            "error",
-            "1: 1 lost",
-            ["lost vol"],
-            ["`filter volume/vol`"],
-            id="lost",
-        ),
-        pytest.param(
-            [volume(metadata={}), replica("1", "c")],
-            "error",
-            "1: 1 unreadable",
-            ["unreadable vol (before disk c/disk-1 is ready)"],
-            ["`filter volume/vol`"],
-            id="unreadable",
-        ),
+        pytest.param([attached(restoreRequired=True), *WHOLE[1:]], "ok",
+            "1: 1 being restored or copied", [], [], id="restored"),
+        pytest.param([attached(restoreRequired=True, isStandby=True), *WHOLE[1:]], "ok",
+            "1: 1 healthy", [], [], id="standby"),
+        pytest.param([attached(cloneStatus={"state": "in-progress"}), *WHOLE[1:]], "ok",
+            "1: 1 being restored or copied", [], [], id="copied"),
+        pytest.param([*WHOLE[:2], *claim()], "warning", "1: 1 degraded",
+            ["degraded default/data (1 of 2)"], ["`filter pvc/default/data`"], id="degraded"),
+        pytest.param([volume(), replica("1", "a", failedAt="2026-11-26T10:00:00Z")], "error",
+            "1: 1 faulted", ["faulted vol"], ["`filter volume/vol`"], id="faulted"),
+        pytest.param([volume(), replica("1", "gone")], "error", "1: 1 lost", ["lost vol"],
+            ["`filter volume/vol`"], id="lost"),
+        pytest.param([volume(metadata={}), replica("1", "c")], "error", "1: 1 unreadable",
+            ["unreadable vol (before disk c/disk-1 is ready)"], ["`filter volume/vol`"],
+            id="unreadable"),
     ],
-)
+)  # fmt: skip
 def test_each_state_of_volumes_is_counted_once(
     line: Line, state: list[Any], severity: str, text: str, about: list[str], command: list[str]
 ) -> None:
@@ -204,13 +163,10 @@ def test_pods_on_nodes_without_their_volume(line: Line) -> None:
         (WHOLE, "no eviction, no expansion"),
         ([attached(expansionRequired=True), *WHOLE[1:]], "1 volume being expanded"),
         ([volume(on="a", size=str(2**40)), *WHOLE[1:]], "1 volume being expanded"),
-        (
-            [*WHOLE[:2], replica("2", "b", evictionRequested=True)],
-            "1 replica to be moved away",
-        ),
+        ([*WHOLE[:2], replica("2", "b", evictionRequested=True)], "1 replica to be moved away"),
     ],
     ids=["nothing", "the-engine", "the-replicas", "eviction"],
-)
+)  # fmt: skip
 def test_what_is_under_way_needs_no_attention(line: Line, documents: list[Any], text: str) -> None:
     found = line("under way", *documents)
 

@@ -66,60 +66,31 @@ def shards(*on: int) -> list[AnyRecord]:
     [
         pytest.param([volume(replicas=2), *copies(1, 3)], {}, id="all-is-well"),
         pytest.param([volume(replicas=2)], {}, id="never-written-to"),
-        pytest.param(
-            [volume(replicas=2), *copies(1, 3, failed=True)],
-            {"volume-faulted": ("vol",)},
-            id="all-failed",
-        ),
+        pytest.param([volume(replicas=2), *copies(1, 3, failed=True)], {"volume-faulted": ("vol",)},
+            id="all-failed"),
         pytest.param([volume(), replica(on="node-9")], {"volume-lost": ("vol",)}, id="lost"),
-        pytest.param(
-            [volume(), replica(on="node-1", disk="another")],
-            {"volume-lost": ("vol",)},
-            id="swapped",
-        ),
-        pytest.param(
-            [volume(replicas=2), *copies(1), replica("vol-r-9", on="node-9")],
+        pytest.param([volume(), replica(on="node-1", disk="another")], {"volume-lost": ("vol",)},
+            id="swapped"),
+        pytest.param([volume(replicas=2), *copies(1), replica("vol-r-9", on="node-9")],
             {"volume-degraded": ("vol (1 of 2)",), "node-has-last-replica": ("vol",)},
-            id="one-on-a-node-that-is-gone",
-        ),
-        pytest.param(
-            [DOWN, volume(), replica(on="node-4", disk="d4")],
-            {
-                "volume-unreadable": ("vol (before node node-4 is back)",),
-                "node-has-last-replica": ("vol",),
-                "node-unusable": ("node-4",),
-            },
-            id="where-nothing-can-read-it",
-        ),
-        pytest.param(
-            [volume(replicas=2), *copies(1)],
-            {"volume-degraded": ("vol (1 of 2)",), "node-has-last-replica": ("vol",)},
-            id="degraded",
-        ),
-        pytest.param(
-            [volume(), *copies(1)],
-            {"single-replica": ("vol",), "node-has-last-replica": ("vol",)},
-            id="one-replica",
-        ),
-        pytest.param(
-            [volume(replicas=2), *copies(1, 2)], {"one-zone": ("vol",)}, id="both-in-one-zone"
-        ),
+            id="one-on-a-node-that-is-gone"),
+        pytest.param([DOWN, volume(), replica(on="node-4", disk="d4")],
+            {"volume-unreadable": ("vol (before node node-4 is back)",),
+            "node-has-last-replica": ("vol",), "node-unusable": ("node-4",)},
+            id="where-nothing-can-read-it"),
+        pytest.param([volume(replicas=2), *copies(1)], {"volume-degraded": ("vol (1 of 2)",),
+            "node-has-last-replica": ("vol",)}, id="degraded"),
+        pytest.param([volume(), *copies(1)], {"single-replica": ("vol",),
+            "node-has-last-replica": ("vol",)}, id="one-replica"),
+        pytest.param([volume(replicas=2), *copies(1, 2)], {"one-zone": ("vol",)},
+            id="both-in-one-zone"),
         pytest.param([volume(replicas=2, deleting=True), *copies(1)], {}, id="deleting"),
-        pytest.param(
-            [
-                erasure_coded(),
-                *(shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}") for n in (1, 2, 3)),
-            ],
-            {},
-            id="a-shard-may-be-lost",
-        ),
-        pytest.param(
-            [erasure_coded(), *shards(1, 3)],
-            {"volume-degraded": ("vol (2 of 3)",), "node-has-last-replica": ("vol",)},
-            id="no-other-shard-may-be-lost",
-        ),
+        pytest.param([erasure_coded(), *(shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}")
+            for n in (1, 2, 3))], {}, id="a-shard-may-be-lost"),
+        pytest.param([erasure_coded(), *shards(1, 3)], {"volume-degraded": ("vol (2 of 3)",),
+            "node-has-last-replica": ("vol",)}, id="no-other-shard-may-be-lost"),
     ],
-)
+)  # fmt: skip
 def test_volumes_and_the_nodes_that_they_hang_on(
     records: list[AnyRecord], expected: dict[str, tuple[str, ...]]
 ) -> None:
@@ -220,15 +191,12 @@ def test_classes(class_: AnyRecord, expected: list[str]) -> None:
     [
         ({}, "add a disk, or free one"),
         ({"diskSelector": "ssd"}, "add a disk with the tags ssd, give such tags to another, or"),
-        (
-            {"diskSelector": "ssd", "nodeSelector": "storage,fast"},
-            "add a disk with the tags ssd on a node with the tags storage,fast, give such tags to "
-            "another, or free one",
-        ),
+        ({"diskSelector": "ssd", "nodeSelector": "storage,fast"}, "add a disk with the tags ssd on "
+            "a node with the tags storage,fast, give such tags to another, or free one"),
         ({"dataEngine": "v2"}, "add a block disk, or free one"),
     ],
     ids=["without-tags", "disk-tags", "node-tags", "v2"],
-)
+)  # fmt: skip
 def test_the_remedy_for_a_class_without_room_names_what_it_asks_for(
     class_: dict[str, str], remedy: str
 ) -> None:
