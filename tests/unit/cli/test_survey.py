@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 import pytest
+from click import unstyle
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
 from cli.catalogue import Severity
+from cli.findings import finding_lines
 from cli.kube.pods import Pod
 from cli.survey.survey import Survey, survey
 from extender import Extender
@@ -31,7 +33,7 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.unit.cli.plans import ROOT, Run
+from tests.unit.cli.plans import ROOT, Golden, Run
 
 NODES = [node(f"node-{n}", disk(f"d{n}"), zone=zone) for n, zone in enumerate("aab", start=1)]
 
@@ -41,11 +43,9 @@ DOWN = replace(node("node-4", disk("d4")), ready=Condition("False", "KubernetesN
 
 def found(*records: AnyRecord | Unreadable, claims: dict[str, str] | None = None) -> Survey:
     names = {VolumeName(name): claim for name, claim in (claims or {}).items()}
-    return survey(view_of(*records), Extender(GENEROUS), names)
-
-
-def rules(*records: AnyRecord | Unreadable) -> dict[str, tuple[str, ...]]:
-    return {each.code: tuple(each.objects) for each in found(*records).findings}
+    pods = [each for each in records if isinstance(each, Pod)]
+    others = [each for each in records if not isinstance(each, Pod)]
+    return survey(view_of(*others), Extender(GENEROUS), names, pods=pods)
 
 
 def copies(*on: int, **how: Any) -> list[AnyRecord]:
@@ -61,178 +61,128 @@ def shards(*on: int) -> list[AnyRecord]:
     return [shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}") for n in on]
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        pytest.param([volume(replicas=2), *copies(1, 3)], {}, id="all-is-well"),
-        pytest.param([volume(replicas=2)], {}, id="never-written-to"),
-        pytest.param([volume(replicas=2), *copies(1, 3, failed=True)], {"volume-faulted": ("vol",)},
-            id="all-failed"),
-        pytest.param([volume(), replica(on="node-9")], {"volume-lost": ("vol",)}, id="lost"),
-        pytest.param([volume(), replica(on="node-1", disk="another")], {"volume-lost": ("vol",)},
-            id="swapped"),
-        pytest.param([volume(replicas=2), *copies(1), replica("vol-r-9", on="node-9")],
-            {"volume-degraded": ("vol (1 of 2)",), "node-has-last-replica": ("vol",)},
-            id="one-on-a-node-that-is-gone"),
-        pytest.param([DOWN, volume(), replica(on="node-4", disk="d4")],
-            {"volume-unreadable": ("vol (before node node-4 is back)",),
-            "node-has-last-replica": ("vol",), "node-unusable": ("node-4",)},
-            id="where-nothing-can-read-it"),
-        pytest.param([volume(replicas=2), *copies(1)], {"volume-degraded": ("vol (1 of 2)",),
-            "node-has-last-replica": ("vol",)}, id="degraded"),
-        pytest.param([volume(), *copies(1)], {"single-replica": ("vol",),
-            "node-has-last-replica": ("vol",)}, id="one-replica"),
-        pytest.param([volume(replicas=2), *copies(1, 2)], {"one-zone": ("vol",)},
-            id="both-in-one-zone"),
-        pytest.param([volume(replicas=2, deleting=True), *copies(1)], {}, id="deleting"),
-        pytest.param([erasure_coded(), *(shard(f"vol-{n}", on=f"node-{n}", disk=f"d{n}")
-            for n in (1, 2, 3))], {}, id="a-shard-may-be-lost"),
-        pytest.param([erasure_coded(), *shards(1, 3)], {"volume-degraded": ("vol (2 of 3)",),
-            "node-has-last-replica": ("vol",)}, id="no-other-shard-may-be-lost"),
-    ],
-)  # fmt: skip
-def test_volumes_and_the_nodes_that_they_hang_on(
-    records: list[AnyRecord], expected: dict[str, tuple[str, ...]]
-) -> None:
-    assert rules(*NODES, *records) == expected
-
-
-def test_which_nodes_may_be_lost() -> None:
-    shown = found(*NODES, volume(), *copies(1), volume("b", replicas=2))
-
-    assert shown.nodes_that_may_be_lost == ("node-2", "node-3")
-
-
 def user(name: str, on: str | None, claim_name: str = "vol", **more: Any) -> Pod:
     node_name = None if on is None else NodeName(on)
     status = PodStatus(node=node_name, ended=more.pop("ended", False))
     return Pod(ref=pod(claim_name, name=name), status=status, wishes=Wishes(**more))
 
 
+def used(*pods: Pod, instead: AnyRecord | None = None) -> list[Any]:
+    """Build a volume with these pods; one of its records may be another one."""
+    kept = [each for each in bound(volume()) if type(each) is not type(instead)]
+    return [*NODES, *kept, *([instead] if instead else []), *pods]
+
+
+def of_disk(**fields: Any) -> list[Any]:
+    return [node("node-1", disk(**fields))]
+
+
+def of_class(**parameters: str) -> list[Any]:
+    """Build a class for which the only disk, of tag ssd, has no room."""
+    full = disk("disk-1", tags=("ssd",), scheduled_bytes=100 * GIB)
+    return [node("node-1", full, tags=("storage", "fast")), storage_class(**parameters)]
+
+
+FULL = "class-without-room local, disk-near-limit node-1/disk-1"
 MANY = replace(claim("vol", persistent_volume="pv-vol"), read_write_many=True)
 READERS = replace(MANY, read_write_many=False, read_only_many=True)
 EBS = persistent_volume("pv-vol", driver="ebs.csi.aws.com")
-ON_BOTH = [user("web-a", "node-1"), user("web-b", "node-2")]
+A, B = user("web-a", "node-1"), user("web-b", "node-2")
+ODD = Unreadable(kind="Volume", name="odd", why="size: x")
+ROWS: dict[str, tuple[str, list[Any]]] = {
+    "volume-well": ("", [*NODES, volume(replicas=2), *copies(1, 3)]),
+    "volume-never-written-to": ("", [*NODES, volume(replicas=2)]),
+    "volume-faulted": ("volume-faulted vol",
+        [*NODES, volume(replicas=2), *copies(1, 3, failed=True)]),
+    "volume-lost-with-a-node": ("volume-lost vol", [*NODES, volume(), replica(on="node-9")]),
+    "volume-lost-with-a-disk":
+        ("volume-lost vol", [*NODES, volume(), replica(on="node-1", disk="another")]),
+    "volume-with-one-replica-on-a-node-that-is-gone":
+        ("volume-degraded vol (1 of 2), node-has-last-replica vol",
+        [*NODES, volume(replicas=2), *copies(1), replica("vol-r-9", on="node-9")]),
+    "volume-that-nothing-can-read": ("volume-unreadable vol (before node node-4 is back), "
+        "node-has-last-replica vol, node-unusable node-4",
+        [*NODES, DOWN, volume(), replica(on="node-4", disk="d4")]),
+    "volume-degraded": ("volume-degraded vol (1 of 2), node-has-last-replica vol",
+        [*NODES, volume(replicas=2), *copies(1)]),
+    "volume-of-one-replica":
+        ("single-replica vol, node-has-last-replica vol", [*NODES, volume(), *copies(1)]),
+    "volume-in-one-zone": ("one-zone vol", [*NODES, volume(replicas=2), *copies(1, 2)]),
+    "volume-being-deleted": ("", [*NODES, volume(replicas=2, deleting=True), *copies(1)]),
+    "shard-to-spare": ("", [*NODES, erasure_coded(), *shards(1, 2, 3)]),
+    "shard-missing": ("volume-degraded vol (2 of 3), node-has-last-replica vol, "
+        "node-has-last-replica vol",
+        [*NODES, erasure_coded(), *shards(1, 3)]),
+    "claim-on-two-nodes":
+        ("claim-shared default/vol (default/web-a on node-1, default/web-b on node-2)", used(A, B)),
+    "claim-on-four-nodes": ("claim-shared default/vol (default/web-a on node-1, default/web-b on "
+        "node-2, default/web-c on node-3 and 1 more)",
+        used(A, B, user("web-c", "node-3"), user("web-d", "node-4"))),
+    "claim-of-one-pod": ("", used(A)),
+    "claim-on-one-node": ("", used(A, user("web-b", "node-1"))),
+    "claim-and-a-pod-without-node": ("", used(A, user("web-b", None))),
+    "claim-and-a-pod-that-ended": ("", used(A, user("web-b", "node-2", ended=True))),
+    "claim-and-a-pod-that-ends": ("", used(A, user("web-b", "node-2", deleting=True))),
+    "claims-of-their-own": ("", used(A, user("web-b", "node-2", "other"))),
+    "claim-for-many-writers": ("", used(A, B, instead=MANY)),
+    "claim-for-many-readers": ("", used(A, B, instead=READERS)),
+    "claim-of-other-storage": ("", used(A, B, instead=EBS)),
+    "disk-over-its-limit": ("disk-over-limit node-1/disk-1", of_disk(scheduled_bytes=101 * GIB)),
+    "disk-near-its-limit": ("disk-near-limit node-1/disk-1", of_disk(scheduled_bytes=90 * GIB)),
+    "disk-below-its-limit": ("", of_disk(scheduled_bytes=89 * GIB)),
+    "disk-full": ("disk-full node-1/disk-1", of_disk(available_bytes=20 * GIB)),
+    "disk-full-soon": ("disk-full-soon node-1/disk-1", of_disk(available_bytes=30 * GIB)),
+    "disk-with-room": ("", of_disk(available_bytes=60 * GIB)),
+    "disk-closed": ("disk-unusable node-1/disk-1", of_disk(allow_scheduling=False)),
+    "disk-not-ready":
+        ("disk-unusable node-1/disk-1", of_disk(ready=False, scheduled_bytes=200 * GIB)),
+    # It is told once, and not of its disk, too.
+    "node-not-ready":
+        ("node-unusable node-1", [node("node-1", disk(allow_scheduling=False), ready=False)]),
+    "class": ("", [node(), storage_class()]),
+    "class-not-local":
+        ("class-never-local local", [node(), storage_class(dataLocality="disabled")]),
+    "class-immediate":
+        ("class-immediate local", [node(), replace(storage_class(), is_immediate=True)]),
+    "class-unusable": ("class-unusable local", [node(), storage_class(numberOfReplicas="x")]),
+    "class-of-block-disks": ("class-without-room local", [node(), storage_class(dataEngine="v2")]),
+    "class-of-other-storage":
+        ("", [node(), bare_class(provisioner="ebs.csi.aws.com", parameters={})]),
+    "class-without-room": (FULL, of_class()),
+    "class-without-room-on-disks-with-a-tag": (FULL, of_class(diskSelector="ssd")),
+    "class-without-room-on-nodes-with-tags":
+        (FULL, of_class(diskSelector="ssd", nodeSelector="storage,fast")),
+    "class-without-room-on-block-disks": (FULL, of_class(dataEngine="v2")),
+    "class-without-room-on-disks-without-tags": (FULL,
+        [*of_disk(scheduled_bytes=100 * GIB), storage_class(),
+         setting("allow-empty-disk-selector-volume", "false")]),
+    "setting-volume-and-shards-unknown": ("",
+        [*NODES, erasure_coded(), setting("storage-over-provisioning-percentage", "?"), ODD]),
+}  # fmt: skip
+"""Each rule with what it is about, and the records."""
 
 
-@pytest.mark.parametrize(
-    ("pods", "instead", "expected"),
-    [
-        pytest.param(ON_BOTH, None, ["default/vol (default/web-a on node-1, "
-            "default/web-b on node-2)"], id="on-two-nodes"),
-        pytest.param([*ON_BOTH, user("web-c", "node-3"), user("web-d", "node-4")], None,
-            ["default/vol (default/web-a on node-1, default/web-b on node-2, default/web-c on "
-            "node-3 and 1 more)"], id="on-four-nodes"),
-        pytest.param(ON_BOTH[:1], None, [], id="one-pod"),
-        pytest.param([ON_BOTH[0], user("web-b", "node-1")], None, [], id="on-one-node"),
-        pytest.param([ON_BOTH[0], user("web-b", None)], None, [], id="without-a-node"),
-        pytest.param([ON_BOTH[0], user("web-b", "node-2", ended=True)], None, [], id="ended"),
-        pytest.param([ON_BOTH[0], user("web-b", "node-2", deleting=True)], None, [], id="ending"),
-        pytest.param([ON_BOTH[0], user("web-b", "node-2", "other")], None, [], id="of-its-own"),
-        pytest.param(ON_BOTH, MANY, [], id="read-write-many"),
-        pytest.param(ON_BOTH, READERS, [], id="read-only-many"),
-        pytest.param(ON_BOTH, EBS, [], id="other-storage"),
-    ],
-)  # fmt: skip
-def test_a_claim_for_one_node_with_pods_on_several(
-    pods: list[Pod], instead: AnyRecord | None, expected: list[str]
-) -> None:
-    records = [each for each in bound(volume()) if type(each) is not type(instead)]
-    view = view_of(*NODES, *records, *([instead] if instead else []))
+@pytest.mark.parametrize(("expected", "records"), ROWS.values(), ids=ROWS)
+def test_rules_and_what_they_are_about(expected: str, records: list[Any]) -> None:
+    told = [f"{each.code} {', '.join(each.objects)}" for each in found(*records).findings]
 
-    shown = survey(view, Extender(GENEROUS), {}, pods=pods).findings
-
-    assert [each.code for each in shown] == ["claim-shared"] * len(expected)
-    assert [about for each in shown for about in each.objects] == expected
-    assert all("strategy.type: Recreate" in each.remedies[0] for each in shown)
+    assert ", ".join(told) == expected
 
 
-@pytest.mark.parametrize(
-    ("of", "rule"),
-    [
-        (disk(scheduled_bytes=101 * GIB), "disk-over-limit"),
-        (disk(scheduled_bytes=90 * GIB), "disk-near-limit"),
-        (disk(scheduled_bytes=89 * GIB), None),
-        (disk(available_bytes=20 * GIB), "disk-full"),
-        (disk(available_bytes=30 * GIB), "disk-full-soon"),
-        (disk(available_bytes=60 * GIB), None),
-        (disk(allow_scheduling=False), "disk-unusable"),
-        (disk(ready=False, scheduled_bytes=200 * GIB), "disk-unusable"),
-    ],
-)
-def test_disks(of: Any, rule: str | None) -> None:
-    assert [*rules(node("node-1", of))] == ([] if rule is None else [rule])
+def test_findings_and_notes_in_full(golden: Golden) -> None:
+    text = list[str]()
+    for name, (_, records) in ROWS.items():
+        shown = found(*records)
+        text += [f"# {name}", *finding_lines(shown.findings, 98, show_all=True)]
+        text += [f"note: {note}" for note in shown.notes]
+
+    golden("survey", unstyle("".join(f"{line}\n" for line in text)))
 
 
-def test_a_node_that_takes_nothing_is_told_once() -> None:
-    assert rules(node("node-1", disk(allow_scheduling=False), ready=False)) == {
-        "node-unusable": ("node-1",)
-    }
+def test_which_nodes_may_be_lost() -> None:
+    shown = found(*NODES, volume(), *copies(1), volume("b", replicas=2))
 
-
-@pytest.mark.parametrize(
-    ("class_", "expected"),
-    [
-        (storage_class(), []),
-        (storage_class(dataLocality="disabled"), ["class-never-local"]),
-        (replace(storage_class(), is_immediate=True), ["class-immediate"]),
-        (storage_class(numberOfReplicas="x"), ["class-unusable"]),
-        (storage_class(dataEngine="v2"), ["class-without-room"]),
-        (bare_class(provisioner="ebs.csi.aws.com", parameters={}), []),
-    ],
-    ids=["fine", "not-local", "immediate", "unusable", "no-block-disk", "other-storage"],
-)
-def test_classes(class_: AnyRecord, expected: list[str]) -> None:
-    assert [*rules(node("node-1"), class_)] == expected
-
-
-@pytest.mark.parametrize(
-    ("class_", "remedy"),
-    [
-        ({}, "add a disk, or free one"),
-        ({"diskSelector": "ssd"}, "add a disk with the tags ssd, give such tags to another, or"),
-        ({"diskSelector": "ssd", "nodeSelector": "storage,fast"}, "add a disk with the tags ssd on "
-            "a node with the tags storage,fast, give such tags to another, or free one"),
-        ({"dataEngine": "v2"}, "add a block disk, or free one"),
-    ],
-    ids=["without-tags", "disk-tags", "node-tags", "v2"],
-)  # fmt: skip
-def test_the_remedy_for_a_class_without_room_names_what_it_asks_for(
-    class_: dict[str, str], remedy: str
-) -> None:
-    full = disk("disk-1", tags=("ssd",), scheduled_bytes=100 * GIB)
-
-    shown = found(node("node-1", full, tags=("storage", "fast")), storage_class(**class_))
-
-    [finding] = [each for each in shown.findings if each.code == "class-without-room"]
-    assert finding.remedies[0].startswith(remedy)
-
-
-def test_where_no_selector_means_no_tags_the_remedy_says_so() -> None:
-    full = disk("disk-1", scheduled_bytes=100 * GIB)
-    strict = setting("allow-empty-disk-selector-volume", "false")
-
-    shown = found(node("node-1", full), strict, storage_class())
-
-    [finding] = [each for each in shown.findings if each.code == "class-without-room"]
-    assert finding.remedies[0].startswith("add a disk without tags, or free one")
-
-
-def test_what_is_not_known_is_told() -> None:
-    broken = Unreadable(kind="Volume", name="odd", why="size: x")
-
-    shown = found(
-        *NODES,
-        erasure_coded(),
-        setting("storage-over-provisioning-percentage", "?"),
-        broken,
-    )
-
-    assert [note.partition(":")[0] for note in shown.notes] == [
-        "Longhorn's setting storage-over-provisioning-percentage cannot be read",
-        "Volume odd cannot be read, and is left out",
-        "where the shards of volume vol are is not known",
-    ]
+    assert shown.nodes_that_may_be_lost == ("node-2", "node-3")
 
 
 def test_the_worst_comes_first_and_volumes_are_named_by_their_claims() -> None:
