@@ -19,7 +19,7 @@ from tests.builders import (
     setting_documents,
 )
 from tests.fakes import Object
-from tests.unit.cli.plans import EXAMPLES, ROOT, Run, write
+from tests.unit.cli.plans import EXAMPLES, ROOT, Complaints, Golden, Run, write
 from tests.unit.cli.situations import bound_claim, pod, volume
 
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
@@ -122,37 +122,28 @@ def test_an_unknown_claim_is_named_with_what_to_do(cluster: str, asked: Run, out
         assert "-> Create it." in out
 
 
-def test_the_table_names_every_node_with_its_verdict(cluster: str, asked: Run) -> None:
-    _, out, _ = asked(cluster, "default/fits", "--nodes", f"{ROOMY}, {FULL},,{ROOMY}")
+@pytest.mark.parametrize(
+    ("name", "words", "fact"),
+    [
+        ("verdicts", f"cluster.json default/fits --nodes {ROOMY},,{FULL},,{ROOMY}",
+            "9.0 GiB short on disk-1: 0.0 of 1.0 GiB are scheduled"),
+        ("disks-that-decide-nothing", f"{EXAMPLES}/rich default/files --all",
+            "as no volume has to be on the pod's node"),
+        ("claims-below-their-disks", f"{EXAMPLES}/goal2 default/quad --nodes node-4",
+            "disk-4 ++++++++++++++++ 100.0 of 100.0 GiB, headroom 0.0"),
+    ],
+)  # fmt: skip
+def test_a_table_in_full(
+    asked: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str,
+    words: str, fact: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write(Path("cluster.json"), *CLUSTER)
 
-    head, *rest = out.splitlines()
-    assert head.startswith(f"pod default/fits: 1 of 2 nodes fit: {ROOMY}; 1 without room")
-    verdicts = [line for line in rest if line.startswith("node-")]
-    assert verdicts[0].startswith(f"{ROOMY}: accepted, score ")
-    assert verdicts[1:] == [f"{FULL}: {DOES_NOT_FIT}"]
-    disks = [line for line in rest if line.startswith("  disk-1")]
-    assert disks == [
-        "  disk-1  ++.............. 10.0 of 100.0 GiB, headroom 90.0, physical 75.0",
-        "  disk-1  ................ 0.0 of 1.0 GiB, headroom 1.0",
-    ]
-    assert "    9.0 GiB short on disk-1: 0.0 of 1.0 GiB are scheduled" in "\n".join(rest)
-    assert rest[-1] == "# scheduled  + what the pod would take  . logical headroom"
+    _, out, _ = asked(*words.split())
 
-
-def test_the_table_says_that_disks_decide_nothing(asked: Run) -> None:
-    _, shown, _ = asked(str(EXAMPLES / "rich"), "default/files", "--all")
-
-    assert "as no volume has to be on the pod's node" in shown
-    assert "  ssd-1                      is not ready; NoDiskInfo: " in shown
-
-
-def test_the_table_has_each_claim_below_its_disk(asked: Run) -> None:
-    _, out, _ = asked(str(EXAMPLES / "goal2"), "default/quad", "--nodes", "node-4")
-
-    table = out.partition("node-4: accepted")[2].splitlines()[1:-1]
-    words = [line.split()[0] for line in table]
-    assert words[::2] == ["disk-1", "disk-2", "disk-3", "disk-4"]
-    assert words[1::2] == ["quad-a", "quad-b", "quad-c", "quad-d"]
+    golden(f"filter/{name}", out)
+    assert fact in " ".join(out.split())
 
 
 def test_what_the_files_of_a_cluster_lack_is_a_warning(tmp_path: Path, asked: Run) -> None:
@@ -256,33 +247,42 @@ def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path: Path, asked: Run) 
     )
 
 
+COMPLAINTS = """
+filter --cluster-file goal2 --pod default/nobody
+filter --cluster-file goal2 --pod other/quad
+filter --cluster-file goal2 --pod qaud
+filter --cluster-file goal2 --pod default/quad default/quad
+filter --cluster-file goal2 pod/quad -n other
+filter --cluster-file goal2 --pod default/quad -o xml
+filter --cluster-file goal2 --pod default/quad --nodes " ,"
+filter --cluster-file goal2 --pod default/quad --nodes node-4,nod-1
+serve --kubeconfig /no/such
+serve --cluster-file goal1 --context a
+serve --also goal1
+filter --also goal1 --pod a/b
+filter --cluster-file goal2 --pod default/quad --also /no/such
+bogus
+filter --cluster-file /no/such --pod a/b
+serve --cluster-file goal2 --port 65536
+"""
+
+
+def test_wrong_usage_is_an_error_of_one_line(complaints: Complaints) -> None:
+    text = complaints("usage", COMPLAINTS.split("\n")[1:-1])
+
+    assert text.count("is default/quad meant?") == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([*QUAD[:3], "--pod", "default/nobody"], "default/nobody"),
-        ([*QUAD[:3], "--pod", "other/quad"], "is default/quad meant?"),
-        ([*QUAD[:3], "--pod", "qaud"], "is default/quad meant?"),
-        ([*QUAD[:3], "--pod", "x" * 300], "xxx"),
-        ([*QUAD, "default/quad"], "two pods are given"),
-        ([*QUAD[:3], "pod/quad", "-n", "other"], "which is other"),
-        ([*QUAD, "-o", "xml"], "xml"),
-        ([*QUAD, "--nodes", " ,"], "--nodes names no node"),
-        ([*QUAD, "--nodes", "node-4,nod-1"], "--nodes: there is no node nod-1; did you mean"),
-        (["serve", "--kubeconfig", "/no/such"], "there is no kubeconfig /no/such"),
-        (["doctor", "--kubeconfig", "x" * 300], "there is no kubeconfig xxx"),
-        (["serve", "--cluster-file", "examples/goal1", "--context", "a"], "--context"),
-        (["serve", "--also", "examples/goal1"], "--cluster-file"),
-        (["filter", "--also", "examples/goal1", "--pod", "a/b"], "--cluster-file"),
-        ([*QUAD, "--also", "/no/such"], "/no/such"),
-        (["bogus"], "bogus"),
-        (["filter", "--cluster-file", "/no/such", "--pod", "a/b"], "/no/such"),
-        (["serve", "--cluster-file", "examples/goal2", "--port", "65536"], "port"),
-        (["serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"],
-            "no-host.invalid"),
+        (("filter", "--cluster-file", "examples/goal2", "--pod", "x" * 300), "xxx"),
+        (("doctor", "--kubeconfig", "x" * 300), "there is no kubeconfig xxx"),
+        (("serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"), "no-host."),
     ],
-)  # fmt: skip
-def test_wrong_usage_is_an_error_of_one_line(
-    called: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
+)
+def test_long_names_and_unknown_hosts_are_an_error_of_one_line(
+    called: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.chdir(ROOT)
 

@@ -1,12 +1,12 @@
 """The commands on a live cluster: a real client, and real HTTP to the API server in memory."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.config import NAME, OWN_NAMESPACE, RESOURCE
-from cli.doctor.problems import Check
 from tests.builders import (
     GIB,
     core_document,
@@ -18,7 +18,7 @@ from tests.builders import (
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, Object
 from tests.fakes.installed import config_map, service
 from tests.unit.cli.live import kubeconfig, put
-from tests.unit.cli.plans import Run, write
+from tests.unit.cli.plans import Golden, Run, write
 from tests.unit.cli.situations import bound_claim, pod
 
 WEB = pod(asks=False)
@@ -152,23 +152,23 @@ def ready(name: str, app: str) -> Object:
 RUNNING = [in_deployment("longhorn-scheduler"), ready("s-0", "longhorn-scheduler")]
 
 
-@pytest.mark.parametrize(
-    ("changes", "answer", "note"),
-    [
-        (RUNNING, "1 of 2 nodes fit: roomy", ""),
-        ([*RUNNING, config_map(scheduler_extender_enabled="false")], "no instance of the extender "
-            "leads; 1 of 2 nodes would fit", "scheduler-extender-enabled is false in the ConfigMap "
-            "longhorn-scheduler-extender"),
-        ([*RUNNING, lease(holderIdentity="")], "no instance of the extender leads; 1 of 2 nodes "
-            "would fit", "nobody holds Lease longhorn-scheduler-extender in longhorn-scheduler"),
-        ([*RUNNING, lease(renewTime="2020-01-01T00:00:00.000000Z")], "no instance of the extender "
-            "leads; 1 of 2 nodes would fit", "was last renewed at 2020-01-01 00:00:00 UTC"),
-        ([], "the pod's scheduler does not run; 1 of 2 nodes would fit",
-            "there is no Deployment longhorn-scheduler in longhorn-scheduler"),
-        (RUNNING[:1], "the pod's scheduler does not run; 1 of 2 nodes would fit",
-            "no pod of Deployment longhorn-scheduler in longhorn-scheduler is ready"),
-    ],
-)  # fmt: skip
+NONE_LEADS = "no instance of the extender leads; 1 of 2 nodes would fit"
+NONE_RUNS = "the pod's scheduler does not run; 1 of 2 nodes would fit"
+MISSING: dict[str, tuple[list[Object], str, str]] = {
+    "nothing": (RUNNING, "1 of 2 nodes fit: roomy", ""),
+    "leader-by-a-setting": ([*RUNNING, config_map(scheduler_extender_enabled="false")], NONE_LEADS,
+        "scheduler-extender-enabled is false in the ConfigMap longhorn-scheduler-extender"),
+    "leader": ([*RUNNING, lease(holderIdentity="")], NONE_LEADS,
+        "nobody holds Lease longhorn-scheduler-extender in longhorn-scheduler"),
+    "leader-since-long": ([*RUNNING, lease(renewTime="2020-01-01T00:00:00.000000Z")], NONE_LEADS,
+        "was last renewed at 2020-01-01 00:00:00 UTC"),
+    "scheduler": ([], NONE_RUNS, "there is no Deployment longhorn-scheduler in longhorn-scheduler"),
+    "scheduler-ready": (RUNNING[:1], NONE_RUNS,
+        "no pod of Deployment longhorn-scheduler in longhorn-scheduler is ready"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "answer", "note"), MISSING.values(), ids=MISSING)
 def test_who_is_not_there_is_said_beside_what_would_fit(
     full: FakeApiServer, config: str, called: Run, changes: list[Object], answer: str, note: str
 ) -> None:
@@ -339,37 +339,37 @@ def test_no_kubeconfig_at_all_is_an_error_of_one_line(
     refused(called(*FILTER), "there is no kubeconfig ~/.kube/config; give one with ")
 
 
-def test_a_cluster_without_anything_is_one_error(
-    server: FakeApiServer, config: str, called: Run
-) -> None:
+def of_a_pod_that_waits(server: FakeApiServer) -> None:
     waits = core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"})
     server.put({**waits, "status": {"phase": "Pending"}})
 
-    status, out, err = called("doctor", "--kubeconfig", config)
 
-    assert (status, err) == (1, "")
-    assert out.splitlines()[0] == "1 error, 1 ok"
-    assert "not installed here" in out
-    assert "default/waits" in out
-
-
-def test_a_service_without_anything_else_is_an_error_and_a_table(
-    server: FakeApiServer, config: str, called: Run
-) -> None:
+def of_a_service_alone(server: FakeApiServer) -> None:
     server.put(service())
     server.put(config_map(scheduler_extender_inject="true"))
     server.remove_resource("longhorn.io", "volumes")
     server.add_resource(DISK_SCHEDULES)
 
+
+@pytest.mark.parametrize(
+    ("name", "prepare", "counts"),
+    [
+        ("pod-that-waits", of_a_pod_that_waits, "1 error, 1 ok"),
+        ("service-alone", of_a_service_alone, "7 errors, 2 warnings, 7 ok, 2 unknown"),
+    ],
+)
+def test_doctor_prints_a_table_in_full(
+    server: FakeApiServer, config: str, called: Run, golden: Golden, name: str,
+    prepare: Callable[[FakeApiServer], None], counts: str,
+) -> None:  # fmt: skip
+    prepare(server)
+
     status, out, err = called("doctor", "--kubeconfig", config)
 
-    assert (status, err) == (1, "")
-    lines = out.splitlines()
-    assert lines[1] == "ok       api-server       Kubernetes v1.36.2 answers"
-    assert {line.split()[1] for line in lines[1:] if not line.startswith(" ")} == {*Check}
-    assert max(len(line) for line in lines) <= 98
-    assert "the API server does not know volumes.longhorn.io" in out
-    assert lines[0] == "7 errors, 2 warnings, 7 ok, 2 unknown"
+    first, *lines = out.splitlines()
+    assert (status, err, first) == (1, "", counts)
+    assert max(map(len, lines)) <= 98
+    golden(f"doctor/live-{name}", out)
 
 
 @pytest.mark.parametrize(

@@ -124,8 +124,8 @@ def going(built: Document) -> Document:
 
 DATA, WEB = claim(), pod("web")
 BOTH, TWO = [replica("1", "n1"), replica("2", "n2")], nodes("n1", "n2")
-ONE, BESTEFFORT = {"numberOfReplicas": 1}, {"dataLocality": "best-effort", "numberOfReplicas": 1}
-STRICT = {"numberOfReplicas": 1, "dataLocality": "strict-local"}
+ONE: Document = {"numberOfReplicas": 1}
+BEST_EFFORT, STRICT = ONE | {"dataLocality": "best-effort"}, ONE | {"dataLocality": "strict-local"}
 HELD = [volume(on="n1"), *DATA, *BOTH]
 MULTI_ATTACHED = [*TWO, *HELD, pod("web", on="n2"), attached_by_kubernetes("csi-1", "n1")]
 DOWN_1 = node("n1", down=True)
@@ -190,8 +190,8 @@ ROWS: dict[str, tuple[Sequence[Document], Mapping[str, Sequence[str]]]] = {
     "plan-that-leaves-a-volume-degraded": ([*TWO, *node("n3", FULL), *HELD, pod("web", on="n1")], {
         "plan lose n2": ["not all of it works: 1 volume degraded"]}),
     # A control: before v1.10 Longhorn places all replicas of a best-effort volume anywhere.
-    "best-effort-before-v1-10": ([*node("n1", FULL), *nodes("n2"), volume(**BESTEFFORT), *DATA, WEB,
-        setting("current-longhorn-version", "v1.9.1")], {
+    "best-effort-before-v1-10": ([*node("n1", FULL), *nodes("n2"), volume(**BEST_EFFORT), *DATA,
+        WEB, setting("current-longhorn-version", "v1.9.1")], {
         f"{POD} --all": ["1 of 2 nodes fit: n2", "!find no place"]}),
     # The rest are no public threads: an administrator's own odd clusters.
     "volume-faulted-on-a-node-down": ([*nodes("n1"), *node("n2", down=True), *DATA, WEB,

@@ -251,7 +251,7 @@ OF_UI = msgspec.structs.replace(
 )
 CHECKSUM = hashlib.sha256(CHANGED.data["config.yaml"].rstrip("\n").encode()).hexdigest()
 RELEASE = Release("ours", NAMESPACE)
-ANNOTATIONS = {"meta.helm.sh/release-name": "ours", "meta.helm.sh/release-namespace": NAMESPACE}  # fmt: skip
+ANNOTATIONS = {"meta.helm.sh/release-name": "ours", "meta.helm.sh/release-namespace": NAMESPACE}
 OF_HELM = {**SERVICE, "metadata": {**SERVICE["metadata"], "annotations": ANNOTATIONS}}
 GONE: dict[str, Any] = {"left_over": LeftOver(), "instances": []}
 BY_RELEASE = configured(RELEASE, filterVerb=None)

@@ -58,54 +58,32 @@ class Script:
         return ask_again(self.ask, waiting, tell, lambda report: report.may is May.YES)
 
 
-def test_a_yes_ends_it_at_once() -> None:
-    script = Script(YES)
-
-    assert script.wait() == YES
-    assert script.asked_at == [0]
-
-
-def test_it_asks_again_after_each_interval_until_a_yes() -> None:
-    script = Script(NOT_YET, UNKNOWN, YES)
-
-    assert script.wait() == YES
-    assert script.asked_at == [0, 11, 22]
-
-
-def test_it_asks_a_last_time_at_the_end_of_the_time() -> None:
-    script = Script(NOT_YET, NOT_YET, NOT_YET)
-
-    assert script.wait(timeout_seconds=15) == NOT_YET
-    assert script.asked_at == [0, 11, 15]
+OTHER = answer(May.NOT_YET, "another")
+Answers = list[DrainReport | ApiError]
+ROWS: dict[str, tuple[float | None, Answers, list[float], Answers]] = {
+    "yes-at-once": (None, [YES], [0], [YES]),
+    "yes-after-intervals": (None, [NOT_YET, UNKNOWN, YES], [0, 11, 22], [NOT_YET, UNKNOWN, YES]),
+    # It asks a last time then.
+    "time-that-ends": (15, [NOT_YET, NOT_YET, NOT_YET], [0, 11, 15], [NOT_YET]),
+    "time-of-none": (0, [NOT_YET], [0], [NOT_YET]),
+    "changes-told-once":
+        (None, [NOT_YET, NOT_YET, OTHER, YES], [0, 11, 22, 33], [NOT_YET, OTHER, YES]),
+    "server-away":
+        (None, [NOT_YET, AWAY, AWAY, YES], [0, 11, 22, 33], [NOT_YET, AWAY, AWAY, YES]),
+    "server-away-at-the-end": (20, [NOT_YET, AWAY, AWAY], [0, 11, 20], [NOT_YET, AWAY, AWAY]),
+}  # fmt: skip
+"""How long it may take, what is answered, when it is asked, and what is told."""
 
 
-def test_without_any_time_it_asks_once() -> None:
-    script = Script(NOT_YET)
+@pytest.mark.parametrize("name", ROWS)
+def test_it_asks_again_until_a_yes_or_the_end_of_the_time(name: str) -> None:
+    timeout_seconds, answers, asked_at, told = ROWS[name]
+    script = Script(*answers)
 
-    assert script.wait(timeout_seconds=0) == NOT_YET
+    found = script.wait(timeout_seconds)
 
-
-def test_it_tells_what_changes_and_nothing_twice() -> None:
-    other = answer(May.NOT_YET, "another")
-    script = Script(NOT_YET, NOT_YET, other, YES)
-
-    script.wait()
-
-    assert script.told == [NOT_YET, other, YES]
-
-
-def test_an_api_server_that_is_away_is_waited_for() -> None:
-    script = Script(NOT_YET, AWAY, AWAY, YES)
-
-    assert script.wait() == YES
-    assert script.told == [NOT_YET, AWAY, AWAY, YES]
-
-
-def test_the_time_ends_while_it_is_away() -> None:
-    script = Script(NOT_YET, AWAY, AWAY)
-
-    assert script.wait(timeout_seconds=20) == NOT_YET
-    assert script.asked_at == [0, 11, 20]
+    assert found == [each for each in answers if isinstance(each, DrainReport)][-1]
+    assert (script.asked_at, script.told) == (asked_at, told)
 
 
 def test_the_first_failure_is_an_error() -> None:
