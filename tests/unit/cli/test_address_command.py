@@ -9,6 +9,7 @@ import pytest
 from app.errors import InputError
 from cli.address.command import make_proposal
 from cli.address.reading import Seen
+from tests.unit.cli.plans import Golden
 
 DOCS = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8")
 OURS = "longhorn-system/longhorn-scheduler-extender"
@@ -27,58 +28,28 @@ def full(range_: str) -> dict[str, str]:
     return {str(each): "a/b" for each in ip_network(range_)}
 
 
-def test_it_is_said_why_an_address_stays_free() -> None:
-    proposal = make_proposal(seen("10.96.0.0/16"), OURS)
-
-    assert proposal.addresses == ["10.96.0.95"]
-    assert proposal.notes == [
-        "10.96.0.95 is free: number 95 of 10.96.0.0/16, of which Kubernetes gives out 1 to 256 by "
-        "itself only when all others are taken."
-    ]
-
-
-def test_it_is_said_if_kubernetes_may_give_it_to_another_service() -> None:
-    proposal = make_proposal(seen(SMALL), OURS)
-
-    assert proposal.addresses == ["10.96.0.2"]
-    assert proposal.notes == [
-        "10.96.0.2 is free now. Kubernetes may give it to any new Service by itself, so create the "
-        "Service soon: nothing is left in the part of 10.96.0.0/29 that it gives out last."
-    ]
+ROWS = {
+    "address-given-out-last": ("10.96.0.95", seen("10.96.0.0/16")),
+    "address-given-to-any": ("10.96.0.2", seen(SMALL)),
+    "family-without-an-address": ("fd00::5f", seen(SMALL, "fd00::/112", taken=full(SMALL))),
+    "range-not-told": ("10.43.0.95", seen("10.43.0.0/20", is_told=False)),
+    "service-with-an-address": ("10.96.0.96", seen("10.96.0.0/16", taken={"10.96.0.95": OURS})),
+}
 
 
-def test_a_family_without_an_address_is_said_and_the_other_one_is_proposed() -> None:
-    proposal = make_proposal(seen(SMALL, "fd00::/112", taken=full(SMALL)), OURS)
+def test_what_is_said_of_an_address(golden: Golden) -> None:
+    text = ""
+    for name, (address, found) in ROWS.items():
+        proposal = make_proposal(found, OURS)
+        assert proposal.addresses == [address], name
+        text += f"# {name}: {address}\n" + "".join(f"{note}\n" for note in proposal.notes)
 
-    assert proposal.addresses == ["fd00::5f"]
-    assert proposal.notes[0] == (
-        "No address of 10.96.0.0/29 is free: delete a Service, or add a ServiceCIDR."
-    )
+    golden("addresses", text)
 
 
 def test_nothing_free_is_an_error() -> None:
     with pytest.raises(InputError, match=r"^No address of 10.96.0.0/29 is free: delete"):
         make_proposal(seen(SMALL, taken=full(SMALL)), OURS)
-
-
-def test_it_is_said_if_the_range_is_not_known() -> None:
-    proposal = make_proposal(seen("10.43.0.0/20", is_told=False), OURS)
-
-    assert proposal.notes[0] == (
-        "The cluster does not tell its Service range, as Kubernetes does from 1.33 on. It is taken "
-        "for 10.43.0.0/20: the beginning is certain, the end is not. kube-apiserver's flag "
-        "--service-cluster-ip-range says it."
-    )
-
-
-def test_it_is_said_if_the_service_has_an_address() -> None:
-    proposal = make_proposal(seen("10.96.0.0/16", taken={"10.96.0.95": OURS}), OURS)
-
-    assert proposal.addresses == ["10.96.0.96"]
-    assert proposal.notes[0] == (
-        f"Service {OURS} has 10.96.0.95 already. That cannot be changed: to take another address, "
-        f"delete the Service."
-    )
 
 
 def test_the_example_of_the_documentation_is_what_is_printed() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from cli.catalogue import REMEDIES
 from tests.builders import GIB, MANAGER_IMAGE, instance_manager_document, node_document
-from tests.unit.cli.plans import Run
+from tests.unit.cli.plans import Golden, Run
 from tests.unit.cli.volumes import claim, pod, replica, setting, volume
 
 Document = Mapping[str, Any]
@@ -70,69 +70,35 @@ OVER: dict[str, Any] = {
 TAGGED = {"disk_spec": {"tags": ["ssd"]}}
 SMALL: dict[str, Any] = {"conditions": PRESSED, "storageAvailable": 20 * GIB - 1}
 
-VOLUMES: Mapping[str, tuple[list[Document], list[str]]] = {
+CLOSED: dict[str, Any] = {"allowScheduling": False}
+VOLUMES: Mapping[str, tuple[str, list[Document]]] = {
     # longhorn/longhorn#12897, 2682, 10553, 3187
-    "a failed replica of another volume takes the room": (
-        with_two(*node("n3", **OVER), *OF_OTHER),
-        [
-            "Delete Replica vol-r-r-other, which has failed and takes 30.0 GiB of disk disk-1",
-            "Raise `storage-over-provisioning-percentage` from 100 to 115",
-        ],
-    ),
+    "replica-failed-of-another-volume": ("Delete Replica vol-r-r-other, which has failed and takes "
+        "30.0 GiB of disk disk-1", with_two(*node("n3", **OVER), *OF_OTHER)),
     # longhorn/longhorn#10210
-    "the disk of a failed replica is below the minimum": (
-        [
-            *node("n1", **TAGGED),
-            *node("n2", **TAGGED, **SMALL),
-            *claim(),
-            volume(on="n1", robustness="degraded", diskSelector=["ssd"]),
-            replica("1", "n1"),
-            replica("2", "n2", **FAILED),
-        ],
-        ["Free 5.1 GiB of", "Lower `storage-minimal-available-percentage` from 25 to 19 or less"],
-    ),
+    "disk-of-a-failed-replica-below-the-minimum": ("Free 5.1 GiB of", [
+        *(*node("n1", **TAGGED), *node("n2", **TAGGED, **SMALL), *claim()),
+        volume(on="n1", robustness="degraded", diskSelector=["ssd"]),
+        *(replica("1", "n1"), replica("2", "n2", **FAILED))]),
     # longhorn/longhorn#12677, 12700, 8020, 626, 849
-    "the disk is another one, and nothing is on it": (
-        with_two(*node("n3", conditions=SWAPPED, storageMaximum=0, storageAvailable=0)),
-        ["Remove disk disk-1 from Longhorn Node n3 and add it again (no replica is on it"],
-    ),
+    "disk-swapped-and-empty": ("Remove disk disk-1 from Longhorn Node n3 and add it again (no "
+        "replica is on it",
+        with_two(*node("n3", conditions=SWAPPED, storageMaximum=0, storageAvailable=0))),
     # harvester/harvester#3918, longhorn/longhorn#8020
-    "a replica is on a disk that its node does not have any more": (
-        [*with_two(*node("n3")), replica("3", "n3", diskID="uuid-of-before")],
-        ["Delete Replica vol-r-3, whose disk on node n3 is gone"],
-    ),
+    "disk-of-a-replica-gone": ("Delete Replica vol-r-3, whose disk on node n3 is gone",
+        [*with_two(*node("n3")), replica("3", "n3", diskID="uuid-of-before")]),
     # harvester/harvester#7923, 4716, 798, longhorn/longhorn#2805, 9151
-    "there are fewer nodes than replicas": (
-        with_two(),
-        [
-            "Set `numberOfReplicas` of volume vol to 2",
-            "Set `replica-soft-anti-affinity` to `true`",
-            "Add a node with a disk of 10.0 GiB or more",
-        ],
-    ),
+    "nodes-fewer-than-replicas": ("Set `numberOfReplicas` of volume vol to 2", with_two()),
     # longhorn/longhorn#1949, 3683
-    "a node is closed, and the others have a replica": (
-        with_two(*node("n3", spec={"allowScheduling": False})),
-        ["Allow scheduling on node n3 in Longhorn"],
-    ),
-    "a node is being evicted": (
-        with_two(*node("n3", spec={"allowScheduling": False, "evictionRequested": True})),
-        ["End the eviction of node n3 in Longhorn, and allow scheduling there"],
-    ),
-    "several things of one node are in the way": (
-        with_two(
-            *node("n3", spec={"allowScheduling": False}, disk_spec={"allowScheduling": False}),
-        ),
-        [
-            "Allow scheduling on node n3 in Longhorn; and allow scheduling on disk disk-1 of",
-            "Set `numberOfReplicas`",
-        ],
-    ),
-    "the volume itself keeps its replicas apart": (
-        with_two(replicaSoftAntiAffinity="disabled"),
-        ["Set `numberOfReplicas`", "Set `replicaSoftAntiAffinity` of volume vol to `enabled`"],
-    ),
-}
+    "node-closed": ("Allow scheduling on node n3 in Longhorn", with_two(*node("n3", spec=CLOSED))),
+    "node-being-evicted":
+        ("End the eviction of node n3 in Longhorn, and allow scheduling there",
+        with_two(*node("n3", spec=CLOSED | {"evictionRequested": True}))),
+    "node-and-disk-closed": ("Allow scheduling on node n3 in Longhorn; and allow scheduling on "
+        "disk disk-1 of", with_two(*node("n3", spec=CLOSED, disk_spec=CLOSED))),
+    "replicas-kept-apart-by-the-volume":
+        ("Set `numberOfReplicas`", with_two(replicaSoftAntiAffinity="disabled")),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -150,14 +116,21 @@ def ask(called: Run, tmp_path: Path) -> Ask:
 
 
 @pytest.mark.parametrize("name", VOLUMES)
-def test_first_remedies_of_a_volume_are_those_that_help(name: str, ask: Ask) -> None:
-    documents, expected = VOLUMES[name]
+def test_first_remedy_of_a_volume_is_the_one_that_helps(name: str, ask: Ask) -> None:
+    first, documents = VOLUMES[name]
 
-    found = [each["text"] for each in ask(documents, "filter", "volume/vol")["remedies"]]
+    found = ask(documents, "filter", "volume/vol")["remedies"]
 
-    assert len(found) >= len(expected)
-    for text, start in zip(found, expected, strict=False):
-        assert text.startswith(start), found
+    assert found[0]["text"].startswith(first), found
+
+
+def test_remedies_of_volumes_in_their_order(ask: Ask, golden: Golden) -> None:
+    text = ""
+    for name, (_, documents) in VOLUMES.items():
+        found = ask(documents, "filter", "volume/vol")["remedies"]
+        text += f"# {name}\n" + "".join(f"{each['text']}\n" for each in found)
+
+    golden("remedies", text)
 
 
 def test_room_is_no_matter_where_a_replica_is_already(ask: Ask) -> None:
@@ -184,22 +157,15 @@ def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask: Ask) -> 
         }
     }
     strict = volume(dataLocality="strict-local", numberOfReplicas=1)
-    there = [
-        *node("n1"),
-        *node("n2"),
-        *hosts("n1", "n2"),
-        claimed,
-        persistent,
-        strict,
-        replica("1", "n2"),
-    ]
+    there = [*node("n1"), *node("n2"), *hosts("n1", "n2"), claimed, persistent, strict]
+    there += [replica("1", "n2"), pod()]
 
-    found = ask([*there, pod()], "filter", "pod/web")
+    found = ask(there, "filter", "pod/web")
 
     [note] = [each for each in found["notes"] if each["code"] == "strict_local_cut_off"]
     assert "its replica on n2, and PersistentVolume pv allows n1: no node will do" in note["text"]
     assert note["action"].startswith("Set the volume's `dataLocality` to `best-effort`")
-    assert ask([*there, pod()], "filter", "pvc/data")["done"] is False
+    assert ask(there, "filter", "pvc/data")["done"] is False
 
 
 # longhorn/longhorn#2826, 3072
