@@ -1,6 +1,6 @@
 """Whose an entry of extenders is, and what is done with it; for entries of all in any order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import hypothesis
@@ -36,72 +36,64 @@ def at(url: str, server_name: str | None = None) -> dict[str, Any]:
     return {"urlPrefix": url, "filterVerb": "filter", **tls, **MANAGED}
 
 
-OURS = [
-    pytest.param(at(URL), id="at-the-url"),
-    pytest.param(at(f"{URL}/"), id="with-a-slash"),
-    pytest.param(at("https://10.96.0.95:9504", f"{NAME}.longhorn-system.svc"), id="other-scheme"),
-    pytest.param({"urlPrefix": URL}, id="without-the-resource"),
-    pytest.param(at(f"http://{NAME}.longhorn-scheduler.svc:9504"), id="by-name"),
-    pytest.param(at("https://10.0.0.1:9504", f"{NAME}.longhorn-scheduler.svc"), id="server-name"),
-]
-LONGHORNS = [
-    pytest.param(at(LONGHORNS_URL), id="by-name"),
-    pytest.param(at(f"{LONGHORNS_URL}/v1/extender"), id="with-a-path"),
-    pytest.param(at(f"http://{NAME}.longhorn-system.svc.cluster.local.:9504"), id="whole-name"),
-    pytest.param(at(f"http://{NAME.upper()}.Longhorn-System:9504"), id="short-name-in-capitals"),
-    pytest.param(at(f"https://{NAME}.longhorn-system.svc"), id="without-a-port"),
-    pytest.param(at("https://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"), id="server-name"),
-    pytest.param({"urlPrefix": LONGHORNS_URL}, id="without-the-resource"),
-]
-UNKNOWN = [
-    pytest.param(at("http://10.96.0.7:9504"), id="another-address"),
-    pytest.param(at("http://10.96.0.95:9505"), id="another-port"),
-    pytest.param(at(f"http://{NAME}.elsewhere.svc:9504"), id="another-namespace"),
-    pytest.param(at(f"http://{NAME}:9504"), id="no-namespace"),
-    pytest.param(at(f"http://{NAME}.longhorn-system.example.org:9504"), id="no-service"),
-    pytest.param(at("http://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"), id="name-unchecked"),
-]
-WITHOUT_URL = [
-    pytest.param(MANAGED, id="no-url"),
-    pytest.param({"urlPrefix": "", **MANAGED}, id="empty"),
-    pytest.param({"urlPrefix": 5, **MANAGED}, id="a-number"),
-]
-NOBODYS = [
-    pytest.param({"urlPrefix": "http://127.0.0.1:9251"}, id="another"),
-    pytest.param({"urlPrefix": "http://x:1", "managedResources": [{"name": "topolvm.io/capacity"},
-        None]}, id="another-resource"),
-    pytest.param({"urlPrefix": "http://x:1", "managedResources": RESOURCE}, id="no-list"),
-    pytest.param({"urlPrefix": "https://x:1", "tlsConfig": {"serverName": 5}}, id="odd-tls"),
-    pytest.param({}, id="empty"),
-]  # fmt: skip
+OURS: dict[str, dict[str, Any]] = {
+    "at-the-url": at(URL),
+    "with-a-slash": at(f"{URL}/"),
+    "other-scheme": at("https://10.96.0.95:9504", f"{NAME}.longhorn-system.svc"),
+    "without-the-resource": {"urlPrefix": URL},
+    "by-name": at(f"http://{NAME}.longhorn-scheduler.svc:9504"),
+    "server-name": at("https://10.0.0.1:9504", f"{NAME}.longhorn-scheduler.svc"),
+}
+LONGHORNS: dict[str, dict[str, Any]] = {
+    "by-name": at(LONGHORNS_URL),
+    "with-a-path": at(f"{LONGHORNS_URL}/v1/extender"),
+    "whole-name": at(f"http://{NAME}.longhorn-system.svc.cluster.local.:9504"),
+    "short-name-in-capitals": at(f"http://{NAME.upper()}.Longhorn-System:9504"),
+    "without-a-port": at(f"https://{NAME}.longhorn-system.svc"),
+    "server-name": at("https://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"),
+    "without-the-resource": {"urlPrefix": LONGHORNS_URL},
+}
+UNKNOWN: dict[str, dict[str, Any]] = {
+    "another-address": at("http://10.96.0.7:9504"),
+    "another-port": at("http://10.96.0.95:9505"),
+    "another-namespace": at(f"http://{NAME}.elsewhere.svc:9504"),
+    "no-namespace": at(f"http://{NAME}:9504"),
+    "no-service": at(f"http://{NAME}.longhorn-system.example.org:9504"),
+    "name-unchecked": at("http://10.0.0.1:9504", f"{NAME}.longhorn-system.svc"),
+}
+WITHOUT_URL: dict[str, dict[str, Any]] = {
+    "no-url": MANAGED,
+    "empty": {"urlPrefix": "", **MANAGED},
+    "a-number": {"urlPrefix": 5, **MANAGED},
+}
+NOBODYS: dict[str, dict[str, Any]] = {
+    "another": {"urlPrefix": "http://127.0.0.1:9251"},
+    "another-resource": {
+        "urlPrefix": "http://x:1",
+        "managedResources": [{"name": "topolvm.io/capacity"}, None],
+    },
+    "no-list": {"urlPrefix": "http://x:1", "managedResources": RESOURCE},
+    "odd-tls": {"urlPrefix": "https://x:1", "tlsConfig": {"serverName": 5}},
+    "empty": {},
+}
 
 
 def owners(*entries: dict[str, Any], url: str | None = URL) -> list[Owner]:
     return [each.owner for each in owned_entries(entries, url, NAMESPACES)]
 
 
-@pytest.mark.parametrize("entry", OURS)
-def test_what_leads_to_this_service_is_ours(entry: dict[str, Any]) -> None:
-    assert owners(entry) == [Owner.OURS]
+OWNERS = {
+    Owner.OURS: OURS,
+    Owner.LONGHORNS: LONGHORNS,
+    Owner.UNKNOWN: UNKNOWN | WITHOUT_URL,  # the resource alone says nothing
+    None: NOBODYS,
+}
 
 
-@pytest.mark.parametrize("entry", LONGHORNS)
-def test_what_leads_to_the_service_in_longhorns_namespace_is_longhorns(
-    entry: dict[str, Any],
-) -> None:
-    assert owners(entry) == [Owner.LONGHORNS]
-
-
-@pytest.mark.parametrize("entry", [*UNKNOWN, *WITHOUT_URL])
-def test_the_resource_alone_says_nothing(entry: dict[str, Any]) -> None:
-    assert owners(entry) == [Owner.UNKNOWN]
-
-
-@pytest.mark.parametrize("entry", NOBODYS)
-def test_what_leads_elsewhere_and_has_another_resource_is_of_neither(
-    entry: dict[str, Any],
-) -> None:
-    assert owners(entry) == []
+@pytest.mark.parametrize("owner", OWNERS)
+def test_an_entry_is_of_the_service_that_it_leads_to(owner: Owner | None) -> None:
+    for name, entry in OWNERS[owner].items():
+        assert owners(entry) == ([] if owner is None else [owner]), name
 
 
 def test_without_a_url_an_address_is_not_known_to_be_ours() -> None:
@@ -148,11 +140,11 @@ class Piece(NamedTuple):
     url: str
 
 
-def pieces(params: list[Any], owner: Owner | None) -> list[Piece]:
+def pieces(entries: Iterable[dict[str, Any]], owner: Owner | None) -> list[Piece]:
     """Write each entry in three ways."""
     return [
-        Piece(write(param.values[0]), owner, param.values[0].get("urlPrefix", ""))
-        for param in params
+        Piece(write(entry), owner, entry.get("urlPrefix", ""))
+        for entry in entries
         for write in WAYS
     ]
 
@@ -173,10 +165,10 @@ def commented(entry: dict[str, Any]) -> str:
 
 WAYS: list[Callable[[dict[str, Any]], str]] = [in_a_block, in_braces, commented]
 PIECES = [
-    *pieces(OURS, Owner.OURS),
-    *pieces(LONGHORNS, Owner.LONGHORNS),
-    *pieces(UNKNOWN, Owner.UNKNOWN),
-    *pieces(NOBODYS[:-1], None),
+    *pieces(OURS.values(), Owner.OURS),
+    *pieces(LONGHORNS.values(), Owner.LONGHORNS),
+    *pieces(UNKNOWN.values(), Owner.UNKNOWN),
+    *pieces([*NOBODYS.values()][:-1], None),
 ]
 CONFIGURATIONS = st.lists(st.sampled_from(PIECES), max_size=5)
 
@@ -245,7 +237,7 @@ def test_ours_alone_is_removed(written: list[Piece]) -> None:
         assert removed(given, URL, NAMESPACES) == without(written, Owner.OURS)
 
 
-@pytest.mark.parametrize("entry", WITHOUT_URL)
+@pytest.mark.parametrize("entry", WITHOUT_URL.values(), ids=WITHOUT_URL)
 def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> None:
     given = read(f"{KUBEADM}extenders:\n{in_a_block(entry)}")
 
@@ -256,7 +248,7 @@ def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> N
 
 
 def test_two_that_manage_the_resource_are_found() -> None:
-    given = read(text_of([PIECES[0], *pieces(LONGHORNS[:1], Owner.LONGHORNS)[:1]]))
+    given = read(text_of([PIECES[0], *pieces([LONGHORNS["by-name"]], Owner.LONGHORNS)[:1]]))
     owned = owned_entries(given.entries, URL, NAMESPACES)
 
     texts = [flaw.text for flaw in flaws(given, Distribution.KUBEADM, URL, owned)]
