@@ -14,6 +14,7 @@ from structlog.types import Processor
 
 MOST_IN_A_SECOND = 10
 """Events of one name that clients bring about as they like."""
+_STDOUT = 1
 _OF_CLIENTS = ("refused", "not_named")
 """The ends of their names."""
 
@@ -104,7 +105,7 @@ def configure_logs(level: str) -> None:
         structlog.processors.format_exc_info,
     ]
     is_terminal = sys.stdout.isatty()
-    lines: Any = sys.stdout if is_terminal else Lines(partial(os.write, sys.stdout.fileno()))
+    lines: Any = sys.stdout if is_terminal else Lines(partial(os.write, _STDOUT))
     for_people = structlog.dev.ConsoleRenderer(colors=has_colours(os.environ))
     structlog.configure(
         processors=[Sparing(time.monotonic), *shared, for_people if is_terminal else _as_json],
