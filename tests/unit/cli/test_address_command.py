@@ -37,7 +37,7 @@ ROWS = {
 }
 
 
-def test_what_is_said_of_an_address(golden: Golden) -> None:
+def test_notes_on_an_address(golden: Golden) -> None:
     text = ""
     for name, (address, found) in ROWS.items():
         proposal = make_proposal(found, OURS)

@@ -135,7 +135,7 @@ ROWS: dict[str, tuple[int, list[str], list[dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_keeps_a_claim_from_its_volume_is_told(shown: Shown, name: str) -> None:
+def test_a_claim_is_told_what_keeps_it_from_its_volume(shown: Shown, name: str) -> None:
     status, facts, documents, question = ROWS[name]
 
     found, text = shown(f"creation/{name}", documents, *question.split())

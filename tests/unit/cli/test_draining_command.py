@@ -81,7 +81,7 @@ def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
             pod("web-1", "bare", owner=None)], None, ("bare",), "default/web-1 has no controller"),
     ],
 )  # fmt: skip
-def test_of_many_alike_some_are_named(
+def test_many_alike_are_named_in_part(
     run: Run, golden: Golden, tmp_path: Path, name: str, documents: list[Document],
     policy: str | None, arguments: tuple[str, ...], fact: str,
 ) -> None:  # fmt: skip
@@ -133,7 +133,7 @@ node-1 --kubeconfig config
 """
 
 
-def test_what_cannot_be_used_is_one_line_and_status_2(complaints: Complaints) -> None:
+def test_options_that_cannot_be_used_are_one_line_and_status_2(complaints: Complaints) -> None:
     rows = [f"may-drain {each} --cluster-file may-drain" for each in COMPLAINTS.split("\n")[1:-1]]
 
     text = complaints("may-drain", rows)

@@ -185,7 +185,7 @@ def test_the_pods_that_workloads_of_a_file_would_have_are_answered_for(ask: Ask,
 
 
 @pytest.mark.parametrize("name", OF_CLUSTER)
-def test_of_the_cluster_those_pods_are_told_that_have_no_node(ask: Ask, name: str) -> None:
+def test_pods_of_the_cluster_without_a_node_are_told(ask: Ask, name: str) -> None:
     status, pods, documents, question = OF_CLUSTER[name]
 
     assert ask(name, [*CLUSTER, *documents], question) == (status, pods)

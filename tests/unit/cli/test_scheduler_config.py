@@ -478,7 +478,7 @@ def refusal(call: Callable[[], object]) -> str:
     return str(error.value)
 
 
-def test_what_cannot_be_used_is_said(golden: Golden) -> None:
+def test_configurations_and_urls_that_cannot_be_used_are_refused(golden: Golden) -> None:
     found = {name: refusal(partial(merge, text)) for name, text in REFUSED.items()}
     assert {each[:4] for each in found.values()} == {"FILE"}
     as_bytes = partial(read_given, "FILE", b"a:\xff", Distribution.K3S)

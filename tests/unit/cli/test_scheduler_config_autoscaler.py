@@ -32,7 +32,7 @@ def scaler(called: Run) -> Run:
         ),
     ],
 )
-def test_what_is_printed_for_the_autoscaler(
+def test_a_configuration_for_the_autoscaler_is_printed(
     scaler: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch, name: str, arguments: str,
     fact: str,
 ) -> None:  # fmt: skip
@@ -55,7 +55,7 @@ COMPLAINTS = [
 ]
 
 
-def test_what_cannot_be_used_is_named(complaints: Complaints) -> None:
+def test_options_that_cannot_be_used_are_named(complaints: Complaints) -> None:
     rows = [f"scheduler-config --for cluster-autoscaler {each}" for each in COMPLAINTS]
     rows += ["scheduler-config --distribution k3s --storage-class fast"]  # of kube-scheduler's own
 

@@ -92,7 +92,7 @@ ROWS: dict[str, tuple[int, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_is_printed(
+def test_a_configuration_or_its_flaws_are_printed(
     called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     status, words, fact, note = ROWS[name]

@@ -408,7 +408,7 @@ def test_a_stateful_set_of_the_cluster_is_read_as_one_of_a_file() -> None:
     assert read_object(document, PLANNED) == read_object(document, WRITTEN)
 
 
-def test_what_only_plans_read_does_not_make_a_pod_unreadable_for_others() -> None:
+def test_fields_that_only_plans_read_leave_a_pod_readable_for_others() -> None:
     assert isinstance(read_object(ROWS["requests"]["request-unreadable"][1]), Pod)
 
 
