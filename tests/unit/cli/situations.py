@@ -125,8 +125,3 @@ def schedule(words: str) -> dict[str, Any]:
     spec = {"name": "disk-1", "nodeID": "node-1", "replicas": replicas}
     status = {"replicas": states, "conditions": [{"type": "Ready", "status": "True"}]}
     return document("DiskSchedule", "uuid-disk-1", spec=spec, status=status)
-
-
-def has_all(shown: str, *texts: str) -> list[str]:
-    """Return the texts that are missing."""
-    return [text for text in texts if text not in shown]

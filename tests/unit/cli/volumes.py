@@ -1,13 +1,12 @@
 """Clusters with one volume, as documents, and the question about it to the command `filter`."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.builders import GIB, conditions, core_document, document, node_document
 
-AskVolume = Callable[..., tuple[int, str]]
 HEALTHY_AT = "2026-01-01T00:00:00Z"
 
 
