@@ -256,7 +256,7 @@ ROWS: dict[str, tuple[Sequence[Document], Mapping[str, Sequence[str]]]] = {
 
 # longhorn/longhorn#12683: nodes with auto-balance; how are their disks made evenly full?
 SIZE_GIB, EVEN = 60, "plan rebalance --below 80"
-FULL = [
+EQUAL = [
     *DATA,
     volume(on="n1", size=str(SIZE_GIB * GIB), replicaAutoBalance="best-effort"),
     *(replica(each, f"n{each}", volumeSize=str(SIZE_GIB * GIB)) for each in ("1", "2")),
@@ -265,10 +265,10 @@ FULL = [
         "storageScheduled": 90 * GIB})),
 ]  # fmt: skip
 ROWS |= {
-    "disks-that-no-move-makes-even": (FULL, {
+    "disks-that-no-move-makes-even": (EQUAL, {
         EVEN: ["Disk disk-1 on n1 stays 90 % full: of its replicas 1 with no better disk",
             "all disks together are 90 % full, so that no moves bring each to 80 %; add"]}),
-    "disks-made-even": ([*FULL, *node("n3"), *node("n4")], {
+    "disks-made-even": ([*EQUAL, *node("n3"), *node("n4")], {
         EVEN: ["move default/data from n1/disk-1 to n3/disk-1, copies 60.0 GiB, its size",
             '{"numberOfReplicas":3,"diskSelector":["rebalance"],"replicaAutoBalance":"dis',
             '"replicaAutoBalance":"best-effort"',
