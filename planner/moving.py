@@ -59,6 +59,12 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its size counts, as it is not known what is written."""
 
     @property
+    def new(self) -> Replica:
+        """The replica that takes the place of the old one; Longhorn will call it otherwise."""
+        name, at = ReplicaName(f"{self.replica.name}-moved"), self.target
+        return structs.replace(self.replica, name=name, node=at.node, disk=at.disk)
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Tags that the target must have meanwhile besides its own: one or none."""
         return self.meanwhile.disk_selector[len(self.volume.disk_selector) :]
@@ -139,9 +145,7 @@ def simplest(move: Move, storage: Storage) -> Move:
 
 def make(move: Move, storage: Storage) -> None:
     """Make a move: the disks change, and the volume has a new replica in place of the old."""
-    old, volume, target = move.replica, move.volume, move.target
-    name = ReplicaName(f"{old.name}-moved")
-    new = structs.replace(old, name=name, node=target.node, disk=target.disk)
+    old, new, volume, target = move.replica, move.new, move.volume, move.target
     source, space = place_of(old), storage.disk(place_of(old))
     disk = structs.replace(
         space.disk,
@@ -154,14 +158,14 @@ def make(move: Move, storage: Storage) -> None:
     images = {volume.backing_image: image_bytes} if volume.backing_image and image_bytes else {}
     disk = structs.replace(
         space.disk,
-        listed={**space.disk.listed, name: new.size_bytes},
+        listed={**space.disk.listed, new.name: new.size_bytes},
         listed_images={**space.disk.listed_images, **images},
         available_bytes=max(0, space.disk.available_bytes - move.copied_bytes),
     )
     _put(target, structs.replace(space, disk=disk), new.size_bytes + image_bytes, storage)
     kept = [each for each in storage.replicas[volume.name] if each.name != old.name]
     storage.replicas[volume.name] = (*kept, new)
-    storage.moved.add(name)
+    storage.moved.add(new.name)
 
 
 def _leads_to(target: Candidate, volume: Volume, storage: Storage) -> bool:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from extender import ClusterView
-from longhorn import Candidate, ReplicaName, VolumeName
+from longhorn import Candidate, VolumeName
 from planner.errors import PlanError
 from planner.instructions import commands_of
 from planner.movable import hindrances
@@ -64,12 +64,10 @@ class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
     def _make(self, move: Move, plan: Plan, names: Mapping[VolumeName, str]) -> Event:
         """Make a move in the plan, and say how it is made in the cluster."""
         old, at = move.replica, move.target
-        name = ReplicaName(f"{old.name}-moved")
-        new = structs.replace(old, name=name, node=at.node, disk=at.disk)
         space = plan.cluster.view.spaces[at.node]
         disk = next(each.disk for each in space.disks if each.disk.id == at.disk)
-        plan.cluster.put(new)
-        plan.volumes.replicas.new.add(name)
+        plan.cluster.put(move.new)
+        plan.volumes.replicas.new.add(move.new.name)
         plan.volumes.replicas.remove(old)
         nominal = ", its size, as what is written is not known" if move.is_nominal else ""
         return Event(

@@ -9,12 +9,12 @@ import os
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
 import pytest
 
 from tests.cluster.coming import SLEEPER, all_scheduled_soon, pods_created, until_more
+from tests.cluster.images import ROOT
 from tests.cluster.installed import (
     SERVICE,
     end_burst,
@@ -36,7 +36,6 @@ RESIDENT = "process_resident_memory_bytes "
 MEMORY_BYTES = 300 * MIB
 LONGEST_SECONDS = 2.0
 """kube-scheduler waits for 5."""
-ROOT = Path(__file__).parents[2]
 CASES = [
     *[pytest.param(kind, METRICS_PORT, False, id=f"{kind}, port of the metrics") for kind in HEADS],
     pytest.param(HANDSHAKES, PORT, False, id="handshakes"),
