@@ -100,7 +100,7 @@ async def test_kustomize_takes_it_away_as_the_docs_say_while_pods_come(
     async with pods_created(cluster, asks=False) as names:
         await asyncio.sleep(BEFORE_SECONDS)
         await run(sys.executable, "-m", "cli", "release", "end")
-        await run("kubectl", "delete", "-k", "dist/install")
+        await run("kubectl", "delete", "--ignore-not-found", "-k", "dist/install")
         await run("kubectl", "delete", "namespace", NAMESPACE)
         await asyncio.sleep(BEFORE_SECONDS)
     first, last = [await cluster.get("pod", names[at]) for at in (0, -1)]
