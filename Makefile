@@ -109,7 +109,7 @@ docs: install-dev ## Build the documentation as a site into site/; a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 schema: install ## Write the JSON schemas of what commands print with -o json
-	for command in claims doctor filter filter-pending filter-volume filter-workloads may-drain overview plan propose-address scheduler-config status survey; do \
+	for command in claims doctor filter filter-pending filter-volume filter-workloads may-drain overview plan propose-address scheduler-config status survey trial; do \
 	    $(BIN)/python -m cli.schema $$command docs/$$command.schema.json || exit 1; \
 	done
 

@@ -27,6 +27,7 @@ from cli.scheduler_config.command import configure_scheduler
 from cli.serving import OF_CONTROLLER, OF_SERVE, control_disk_schedules, serve
 from cli.status.command import show_status
 from cli.survey.command import show_survey
+from cli.trial.command import trial
 
 _RIGHT, _WRONG = 0, 1
 
@@ -96,6 +97,7 @@ commands.command("scheduler-config", short_help="How is kube-scheduler to be con
     configure_scheduler
 )
 commands.add_typer(plan, name="plan", short_help="What would happen if?")
+commands.add_typer(trial, name="trial", short_help="Where do pods go, without it and with it?")
 commands.add_typer(release, name="release", short_help="What the chart's hooks do.")
 commands.command("may-drain", cls=ClusterCommand, short_help="May this node be drained now?")(
     may_drain

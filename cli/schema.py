@@ -23,6 +23,7 @@ from cli.overview.figures import Overview
 from cli.scheduler_config.command import Checked
 from cli.status.status import Status
 from cli.survey.survey import Survey
+from cli.trial.report import TrialReport
 from cli.volumes.report import VolumeReport
 from planner.outcome import PlanReport
 
@@ -40,6 +41,7 @@ PRINTED: Mapping[str, type[msgspec.Struct]] = {
     "scheduler-config": Checked,
     "status": Status,
     "survey": Survey,
+    "trial": TrialReport,
 }
 """What each command prints."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -182,6 +182,7 @@ def persistent_volume(name: str, claim: Object, storage_class: Object) -> Object
             "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
             "accessModes": claim["spec"]["accessModes"],
             "storageClassName": claim["spec"]["storageClassName"],
+            "volumeMode": claim["spec"].get("volumeMode", "Filesystem"),
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
             "csi": {
                 "driver": DRIVER,
