@@ -27,6 +27,8 @@ from tests.cluster.programs import CNI_PLUGINS, CSI_NODE
 from tests.processes import Process
 
 CGROUPS = Path("/sys/fs/cgroup")
+DEVICE = "device"
+"""This file of a node has the number of the file system that its volumes are on."""
 _KUBELET_PORT = 10250
 _SYSCTLS = {"vm/overcommit_memory": 1, "kernel/panic": 10, "kernel/panic_on_oops": 1}
 """What a kubelet sets if it is anything else (`setupKernelTunables`); they are the machine's."""
@@ -98,6 +100,8 @@ class Node:
     def connect(self, bridge: str, nodes: int) -> None:
         """Connect it to the others, by a cable to *bridge* and a route to the pods of each."""
         cable, pid = addresses.cable_of(self.name), str(self._holder.pid)
+        # kubelet makes loop devices of raw volumes, which are the machine's.
+        self._write(DEVICE, str(Path(f"/proc/{pid}/root/var/lib").stat().st_dev))
         address = addresses.node_address(self._number)
         for line in (
             f"ip link add {cable} type veth peer name eth0 netns {pid}",

@@ -23,7 +23,7 @@ from tests.cluster import programs
 from tests.cluster.images import PAUSE_IMAGE, ROOT, ImageError, images
 from tests.cluster.inside import KUBECONFIG, READY_SECONDS, SCHEDULER_CONFIG, Plan
 from tests.cluster.loading import loaded
-from tests.cluster.node import CGROUPS
+from tests.cluster.node import CGROUPS, DEVICE
 from tests.e2e.controlplane.programs import (
     MissingError,
     cache_root,
@@ -142,6 +142,7 @@ def stop(folder: Path) -> None:
         signal.pidfd_send_signal(keeper, signal.SIGTERM)
         select.select([keeper], [], [], _END_SECONDS)
         os.close(keeper)
+    _detach_devices(folder)
     _remove_cgroups(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -173,6 +174,22 @@ def keep(folder: Path) -> None:
         child.kill()
         child.wait()
         _remove_cgroups(folder)
+
+
+def _detach_devices(folder: Path) -> None:
+    """Detach the loop devices that kubelets have made of raw volumes; they outlive these."""
+    of_nodes = {int(each.read_text()) for each in folder.glob(f"*/{DEVICE}")}
+    columns = "NAME,BACK-MAJ:MIN"
+    listed = subprocess.run(
+        ["losetup", "--list", "--noheadings", "--raw", "--output", columns],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for line in listed.stdout.splitlines():
+        name, _, device = line.partition(" ")
+        if device and os.makedev(*map(int, device.split(":"))) in of_nodes:
+            subprocess.run(["losetup", "--detach", name], check=False)
 
 
 def _wait(child: "subprocess.Popen[bytes]") -> None:

@@ -32,6 +32,7 @@ _OF_NODES = (
 _TOOLS = {
     "conntrack": "conntrack",
     "ip": "iproute2",
+    "losetup": "mount",
     "nft": "nftables",
     "nsenter": "util-linux",
     "runc": "runc",

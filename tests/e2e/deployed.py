@@ -19,6 +19,8 @@ from tests.fakes.installed import LONGHORN
 from tests.ports import free_ports
 from tests.tools import give_up
 
+COMMAND_SECONDS = 300.0
+"""As long as Helm waits by default."""
 _MOST_PODS = 12
 """One after another, over all roll-outs of a test."""
 
@@ -144,6 +146,6 @@ class Administrator:
             env=self._environ,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=COMMAND_SECONDS,
             check=False,
         )

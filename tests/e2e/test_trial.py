@@ -208,7 +208,7 @@ REFUSED: dict[str, tuple[tuple[Disks, ...], tuple[str, ...], str]] = {
     "one node": (EVEN[:1], (), "nodes that take a pod with a new volume, and there are 1"),
     "no room to leave": (EVEN, ("--leave", "399"), "no size of claims meets the limits"),
     "full disks": (
-        ({"disk": 0.01},) * 2,
+        ({"disk": 0},) * 2,
         (),
         "nodes that take a pod with a new volume, and there are 0",
     ),
