@@ -262,6 +262,8 @@ def _told(origin: str) -> Iterator[None]:
         yield
     except _ERRORS as error:
         why = " ".join(str(error).split())
+        if "encrypted" in why:  # zipfile says no more than that, and names its own object
+            why = "it is encrypted"
         raise InputError(
             f"{origin} cannot be unpacked: {why}; download or copy it again, or {BY_HAND}"
         ) from error

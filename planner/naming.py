@@ -17,6 +17,11 @@ def natural(name: str) -> tuple[tuple[_Part, ...], str]:
     return tuple(parts), name
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number before its noun, which takes an s in the plural."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def first_of(names: Sequence[str], most: int) -> str:
     """Write the first names, and how many more there are than *most*."""
     more = len(names) - most

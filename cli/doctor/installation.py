@@ -10,7 +10,7 @@ from cli.doctor.seen import fine, unread, wrong
 from cli.doctor.settings import release_here
 from cli.findings import Finding
 from cli.kube.asking import mending
-from planner.naming import first_of
+from planner.naming import counted, first_of
 
 _SHOWN = 20
 """Most pods that are named in one text."""
@@ -58,7 +58,8 @@ def absence(facts: Facts, left: LeftOver) -> Iterator[Finding]:
     if asking:
         names = first_of([each.key for each in asking], _SHOWN)
         texts.append(
-            f"{len(asking)} pods without a node still ask ({RESOURCE}, or schedulerName "
+            f"{counted(len(asking), 'pod')} without a node still "
+            f"{'asks' if len(asking) == 1 else 'ask'} ({RESOURCE}, or schedulerName "
             f"{SECOND_SCHEDULER}): {names}"
         )
         remedies += mending(asking)

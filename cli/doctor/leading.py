@@ -13,6 +13,7 @@ from cli.doctor.rights import WAKE_UP, of_commands
 from cli.doctor.seen import fine, unknown, unread, wrong
 from cli.doctor.settings import settings_in_force
 from cli.findings import Finding
+from planner.naming import counted
 
 _INSTANCES = 2
 _ALL_SENT = 100
@@ -47,14 +48,14 @@ def instances(facts: Facts) -> Iterator[Finding]:
         return
     ready = [instance for instance in seen if instance.is_ready]
     if not ready:
-        yield wrong("no-instance-ready", f"none of {len(seen)} pods in {namespace} is ready")
+        yield wrong("no-instance-ready", f"{counted(len(seen), 'pod')} in {namespace}, none ready")
     elif len(ready) < _INSTANCES:
         yield wrong("no-standby", f"only pod {ready[0].name} is ready: nobody stands by")
     for instance in seen:
         if not instance.is_ready:
             why = f": {instance.trouble}" if instance.trouble else ""
             yield wrong("instance-not-ready", f"pod {instance.name} is not ready{why}")
-    yield fine(Check.INSTANCES, f"{len(ready)} pods are ready")
+    yield fine(Check.INSTANCES, f"{counted(len(ready), 'pod')} ready")
 
 
 def lease(facts: Facts) -> Iterator[Finding]:

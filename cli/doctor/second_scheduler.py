@@ -18,6 +18,7 @@ from cli.documents import parse_yaml
 from cli.findings import Finding
 from cli.kube.versions import minor_version
 from cli.scheduler_config.owners import manages, split
+from planner.naming import counted
 
 _FILE = "config.yaml"
 _VERBS = {"filterVerb": Verb.FILTER, "prioritizeVerb": Verb.PRIORITIZE, "preemptVerb": Verb.PREEMPT}
@@ -48,7 +49,7 @@ def _running(seen: SchedulerSeen) -> Iterator[Finding]:
         why = next((f": {pod.trouble}" for pod in seen.pods if pod.trouble), "")
         yield wrong(
             "scheduler-not-ready",
-            f"none of {len(seen.pods)} pods of Deployment {SECOND_SCHEDULER} is ready{why}",
+            f"{counted(len(seen.pods), 'pod')} of Deployment {SECOND_SCHEDULER}, none ready{why}",
         )
 
 

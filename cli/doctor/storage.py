@@ -16,7 +16,7 @@ from extender.demand import ANY_CLAIM, LONGHORN_PROVISIONERS, estimate_volume
 from extender.space import NodeSpace, why_unusable
 from extender.verdicts import node_rejection
 from longhorn import CAPACITY_TRACKING, DiskId, DiskSchedule, Unreadable
-from planner.naming import first_of
+from planner.naming import counted, first_of
 
 _SHOWN = 5
 """Most nodes named in one text."""
@@ -50,8 +50,8 @@ def longhorn(facts: Facts) -> Iterator[Finding]:
     yield from _unscheduled(view, facts)
     yield fine(
         Check.LONGHORN,
-        f"{len(facts.kinds)} kinds are served, {len(nodes)} Longhorn Nodes in {namespace}; "
-        f"{_schedules(view, facts)}",
+        f"{len(facts.kinds)} kinds are served, {counted(len(nodes), 'Longhorn Node')} in "
+        f"{namespace}; {_schedules(view, facts)}",
     )
 
 

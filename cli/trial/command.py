@@ -149,7 +149,7 @@ def _try(given: _Options) -> None:
     )
     found = _run(given.kubeconfig, given.context, lambda each: prepare(each, settings, wished))
     for line in _announced(found, given):
-        typer.echo(line, err=True)
+        typer.echo(line, err=not given.dry_run)
     if given.dry_run:
         return
     if not given.yes:
@@ -223,9 +223,10 @@ def _announced(found: Ground, given: _Options) -> Iterable[str]:
     for skipped in found.skipped:
         yield f"  {skipped.name}: not tried: {skipped.why}"
     ways = ", ".join(f"{each.way} ({each.scheduler})" for each in plan.asking)
-    yield f"each {plan.repeat} times: {ways}"
+    yield f"asked: {ways}"
     seconds = sum(_seconds(each, plan) for each in plan.cases) * len(plan.asking) * plan.repeat
-    yield f"{runs} runs, some {max(1, round(seconds / 60))} minutes in all"
+    minutes = max(1, round(seconds / 60))
+    yield f"{runs} runs, {plan.repeat} of each case and way; some {minutes} minutes in all"
     yield "meanwhile a volume of somebody else's may not fit on these nodes that would fit now"
     if given.dry_run:
         yield "nothing was made (--dry-run)"

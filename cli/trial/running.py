@@ -233,6 +233,8 @@ class Trial:
         pods = await self._wait(all_run, plan.within_seconds, f"app={_MAIN}")
         if all_run(pods):
             self._all_ran_after = round(loop.time() - began, 1)
+        if waiting := [each for each in pods if not each.node]:
+            self._say(f"  {len(waiting)} pods got no node: {waiting[0].refused}")
         seen, deadline = None, loop.time() + plan.settle_seconds
         while loop.time() < deadline:
             volume_of, replicas = await self._replicas(pods)
@@ -296,7 +298,8 @@ class Trial:
             return None
         namespace, total = self._plan.own_namespace, 0
         try:
-            for pod in await self._requests.items(kinds.PODS, namespace, f"app={NAME}"):
+            pods = await self._requests.items(kinds.PODS, namespace, f"app={NAME}")
+            for pod in pods:
                 name = f"{pod['metadata']['name']}:{self._plan.metrics_port}"
                 path = f"/api/v1/namespaces/{namespace}/pods/{name}/proxy/metrics"
                 families = text_string_to_metric_families(await self._requests.text(path))
@@ -309,7 +312,7 @@ class Trial:
                 )
         except (AppError, ValueError):
             return None
-        return total or None
+        return total if pods else None
 
 
 def _all_run(pods: Sequence[PodSeen], wanted: int) -> bool:
