@@ -63,7 +63,8 @@ class Cleaning:
         requests, here = self._requests, self._namespace
         await self.remove_pods()
         claims = await requests.items(kinds.CLAIMS, here)
-        volumes = sorted(f"pvc-{each['metadata']['uid']}" for each in claims)
+        made = {f"pvc-{each['metadata']['uid']}" for each in claims}
+        volumes = sorted(made | await self._bound())
         for each in claims:
             await requests.delete(kinds.CLAIMS, each["metadata"]["name"], here)
         await self._gone("claims", lambda: requests.items(kinds.CLAIMS, here))
@@ -85,14 +86,22 @@ class Cleaning:
         found = await self._requests.read(kinds.NAMESPACES, self._namespace)
         return [found] if found else []
 
-    async def _kept(self, volumes: list[str]) -> Sequence[object]:
-        """Return what is left of volumes: of claims in the namespace, or Longhorn's replicas."""
-        bound = [
-            each
+    async def _bound(self) -> set[str]:
+        """Return the names of the persistent volumes of claims in the namespace."""
+        return {
+            each["metadata"]["name"]
             for each in await self._requests.items(kinds.VOLUMES)
             if (each["spec"].get("claimRef") or {}).get("namespace") == self._namespace
-        ]
-        return bound or [*places(await replicas_of(self._requests, volumes, self._longhorn))]
+        }
+
+    async def _kept(self, volumes: Sequence[str]) -> Sequence[object]:
+        """Return what is left of volumes, and of Longhorn's replicas of them.
+
+        They are asked for one by one: a cluster may have ten thousand others.
+        """
+        read = self._requests.read
+        kept = [each for each in volumes if await read(kinds.VOLUMES, each) is not None]
+        return kept or [*places(await replicas_of(self._requests, volumes, self._longhorn))]
 
     async def _gone(
         self, what: str, left: Callable[[], Awaitable[Sequence[object]]], looks: int = 1

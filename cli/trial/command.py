@@ -1,6 +1,7 @@
 """The command `trial`: the test plan of the charter on a live cluster."""
 
 import asyncio
+import math
 import signal
 from collections.abc import Awaitable, Callable, Iterable
 from importlib.metadata import version
@@ -129,11 +130,7 @@ def _try(given: _Options) -> None:
     if given.ctx.invoked_subcommand is not None:
         return
     settings = load_settings()
-    check_origin(None, given.kubeconfig, given.context)
-    if unknown := [each for each in given.case or () if each not in GOALS]:
-        raise InputError(f"--case {unknown[0]}: use some of {', '.join(GOALS)}")
-    if given.html is not None:
-        check_writable(given.html)
+    _check(given)
     wished = Wished(
         cases=given.case or GOALS,
         ways=given.way or (Way.NONE, Way.OURS),
@@ -155,12 +152,25 @@ def _try(given: _Options) -> None:
     if not given.yes:
         typer.confirm("Begin?", abort=True, err=True)
     report, problem = _run(given.kubeconfig, given.context, lambda each: _tried(each, found))
+    if problem and not report.cases:
+        raise InputError(problem)
     if given.html is not None:
         given.html.write_text(page(report), encoding="utf-8")
     print_answer(report, given.output, lines(report, output_width()))
     if problem:
         tell("error: ", problem)
     raise typer.Exit(_DONE if report.is_complete and not (problem or report.unasked) else _NOT_DONE)
+
+
+def _check(given: _Options) -> None:
+    """Raise InputError if what is given cannot be used, whatever the cluster is."""
+    check_origin(None, given.kubeconfig, given.context)
+    if unknown := [each for each in given.case or () if each not in GOALS]:
+        raise InputError(f"--case {unknown[0]}: use some of {', '.join(GOALS)}")
+    if not math.isfinite(given.leave):
+        raise InputError(f"--leave {given.leave}: give a number of GiB")
+    if given.html is not None:
+        check_writable(given.html)
 
 
 trial = typer.Typer(
@@ -202,7 +212,8 @@ def _run(
     try:
         return asyncio.run(run())
     except KeyboardInterrupt:
-        raise InputError("ended at once; `trial clean` removes what is left") from None
+        text = "ended at once; if a trial had begun, `trial clean` removes what is left of it"
+        raise InputError(text) from None
 
 
 def _announced(found: Ground, given: _Options) -> Iterable[str]:

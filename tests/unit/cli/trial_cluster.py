@@ -131,7 +131,10 @@ class TrialCluster(Requests):
             return
         free = [each for each in (node, *self._slots) if self._left(each)]
         reference = {"namespace": "longhorn-scheduler-trial"}
-        bound: Object = {"metadata": {"labels": {}}, "spec": {"claimRef": reference}}
+        bound: Object = {
+            "metadata": {"name": volume, "labels": {}},
+            "spec": {"claimRef": reference},
+        }
         labels = {"longhornvolume": volume}
         self.objects[_VOLUMES, volume] = bound
         self.objects[_REPLICAS, volume] = {
