@@ -47,9 +47,11 @@ def commands_of(move: Move, disk: Disk, namespace: str) -> Iterator[str]:
     asked = (
         f"{kubectl} get replicas.longhorn.io -l {labels} -o jsonpath='{{.items[*].spec.healthyAt}}'"
     )
-    yield f"until {asked} | grep -q .; do sleep 10; done"
-    yield patch("volumes", volume, as_many)
-    yield f"{kubectl} delete replicas.longhorn.io {quote(move.replica.name)}"
+    # In one: who ends the waiting must not delete the old replica by what was pasted after it.
+    yield (
+        f"until {asked} | grep -q .; do sleep 10; done && {patch('volumes', volume, as_many)} && "
+        f"{kubectl} delete replicas.longhorn.io {quote(move.replica.name)}"
+    )
     if back:
         yield patch("volumes", volume, back)
     if move.tags:
