@@ -88,7 +88,7 @@ async def test_first_day_from_install_to_uninstall(cluster: RunningCluster) -> N
     # One pod more than there is room for: the event says why, and `filter` with which figures.
     await run("kubectl", "scale", "statefulset/burst", "--replicas=17")
     events = await refusals(cluster, "burst-16")
-    assert "longhorn: " in events[-1]
+    assert "no disk of the Longhorn node has room for a volume of 10 GiB" in events[-1]
     status, printed, _ = await ours(cluster, "filter", "burst-16")
     assert status == 1
     assert "->" in printed
@@ -189,6 +189,7 @@ async def test_trial_that_is_killed_is_cleared_away(cluster: RunningCluster) -> 
         stderr=asyncio.subprocess.DEVNULL,
     )
     await asyncio.sleep(15)
+    assert process.returncode is None
     process.kill()
     await process.wait()
     status, printed, said = await ours(cluster, "trial", "clean")
