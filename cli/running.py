@@ -57,7 +57,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return _fail(str(error))
     except typer.TyperException as error:
         return _fail(error.format_message())
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):  # the second while modules are read
         return _fail("aborted")
     except OSError as error:  # of the output; errors of files name the file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit

@@ -6,6 +6,7 @@ that one is. What is left then are cgroups and files; who keeps the cluster remo
 
 import argparse
 import hashlib
+import json
 import os
 import select
 import shutil
@@ -179,17 +180,12 @@ def keep(folder: Path) -> None:
 def _detach_devices(folder: Path) -> None:
     """Detach the loop devices that kubelets have made of raw volumes; they outlive these."""
     of_nodes = {int(each.read_text()) for each in folder.glob(f"*/{DEVICE}")}
-    columns = "NAME,BACK-MAJ:MIN"
-    listed = subprocess.run(
-        ["losetup", "--list", "--noheadings", "--raw", "--output", columns],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    for line in listed.stdout.splitlines():
-        name, _, device = line.partition(" ")
-        if device and os.makedev(*map(int, device.split(":"))) in of_nodes:
-            subprocess.run(["losetup", "--detach", name], check=False)
+    command = ["losetup", "--list", "--json", "--output", "NAME,BACK-MAJ:MIN"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    for each in json.loads(listed)["loopdevices"] if listed.strip() else ():
+        major, _, minor = str(each["back-maj:min"]).partition(":")
+        if minor and os.makedev(int(major), int(minor)) in of_nodes:
+            subprocess.run(["losetup", "--detach", each["name"]], check=False)
 
 
 def _wait(child: "subprocess.Popen[bytes]") -> None:

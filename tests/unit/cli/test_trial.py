@@ -81,7 +81,8 @@ def tried(*slots: int, classes: Sequence[StorageClass] = ()) -> dict[str, Case |
     """Return what is tried, or why not, on nodes that take so many claims, by name."""
     sizing = Sizing(claim_bytes=GIB, slots={f"n{n}": each for n, each in enumerate(slots, 1)})
     found, skipped = cases(sizing, classes)
-    return {each.name: each for each in [*skipped, *found]}
+    every: list[Case | Skipped] = [*skipped, *found]
+    return {each.name: each for each in every}
 
 
 FILLERS: Mapping[str, tuple[tuple[int, ...], str, dict[str, int]]] = {
