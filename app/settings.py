@@ -13,6 +13,11 @@ from app.errors import InputError
 from extender import Balance, Mode, StepLimits
 from packing import DEFAULT_STEP_LIMIT
 
+TaintKey = Annotated[
+    str,
+    Meta(max_length=317, pattern=r"^(([-a-z0-9.]+/)?[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)?$"),
+]
+
 
 class Settings(ProcessSettings, frozen=True, kw_only=True):
     """What can be set of the service; docs/settings.md has a row for each."""
@@ -36,6 +41,7 @@ class Settings(ProcessSettings, frozen=True, kw_only=True):
     balance: Balance = Balance.SPREAD
     filter_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 1.0
     wake_up: bool = True
+    startup_taint: TaintKey = ""
     debug: bool = False
 
     @property

@@ -30,6 +30,8 @@ OWN = "--set=mode=cluster-scheduler"
 """Manifests are for the cluster's own kube-scheduler; the second one is a folder of its own."""
 CLOSED = "--set=tls.mode=secret,tls.clientNames={kube-scheduler}"
 """And for clients with a certificate from `manifests/certificates.sh` or from cert-manager."""
+STARTUP_TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/longhorn"
+"""The key that docs/cluster-autoscaler.md proposes."""
 _SCHEDULER = "templates/secondary-scheduler"
 _TIMEOUT_SECONDS = 60
 _LONGEST_DEFAULT = 40
@@ -103,6 +105,11 @@ FOLDERS = (
             "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
         ),
         {"policy.yaml": "templates/injection-policy.yaml"},
+    ),
+    Folder(
+        "components/startup-taint",
+        (f"--set=startupTaint={STARTUP_TAINT}",),
+        {f"{name}.yaml": f"templates/startup-taint/{name}.yaml" for name in ("policy", "rbac")},
     ),
     Folder(
         "disk-schedule",

@@ -10,6 +10,7 @@ from app.instance.scores import LastScores
 from app.instance.standing import Standing
 from app.instance.taking_over import TakingOver
 from app.instance.unasked import Unasked
+from app.instance.untainting import Untainting
 from app.instance.waking import Waking
 from app.kube.mirror import Change
 from app.process.surroundings import Surroundings
@@ -70,6 +71,17 @@ class Leading:
             is_leading=standing.has_taken_over,
             clock=around.clock,
         )
+        self._untainting = (
+            Untainting(
+                around,
+                settings,
+                lambda: cluster.view,
+                metrics,
+                may_act=standing.has_taken_over,
+            )
+            if settings.startup_taint
+            else None
+        )
         self.on_taken_over = list[Callable[[], None]]()
         self._taking_over = TakingOver(
             around,
@@ -86,6 +98,8 @@ class Leading:
         """Return what must run for as long as the instance does; none of them ends by itself."""
         loops = [self._taking_over.run(), *self.holds.loops()]
         loops.append(self.unasked.run())
+        if self._untainting is not None:
+            loops += self._untainting.loops()
         return [*loops, *([self.waking.run()] if self._settings.wake_up else [])]
 
     def begin(self) -> None:

@@ -30,6 +30,7 @@ REMEMBERED = ("open_holds", "waiting_pods", "scores")
 WAIT_OUTCOMES = ("resolved", "timeout", "superseded", "abandoned", "unavailable")
 WAKE_UP_OUTCOMES = ("woken", "gone", "failed")
 MUTATE_OUTCOMES = (*InjectionOutcome, "other_object", "unavailable", "bad_request")
+STARTUP_TAINT_OUTCOMES = ("removed", "failed")
 TLS_OUTCOMES = ("loaded", "unusable")
 
 
@@ -60,6 +61,7 @@ class Metrics(ProcessMetrics):
             (self.filter_wait_duration_seconds, WAIT_OUTCOMES),
             (self.tls_reloads_total, TLS_OUTCOMES),
             (self.wake_ups_total, WAKE_UP_OUTCOMES),
+            (self.startup_taints_total, STARTUP_TAINT_OUTCOMES),
         )
         for metric, labels in shown_from_the_start:
             for label in labels:
@@ -237,6 +239,11 @@ class Metrics(ProcessMetrics):
         self.wake_ups_total = counter(
             "wake_ups_total",
             "Rejected pods for which there was room again, by the outcome of waking them.",
+            ["outcome"],
+        )
+        self.startup_taints_total = counter(
+            "startup_taints_total",
+            "Startup taints taken off nodes, and times when that failed.",
             ["outcome"],
         )
         self.event_loop_lag_seconds = histogram(

@@ -193,6 +193,13 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "test_an_administrator_repairs_them_by_hand",
             "test_kubernetes_deletes_the_slices_of_a_service_that_is_deleted",
         ),
+        "tests/e2e/test_startup_taint.py": (
+            "test_the_account_takes_that_taint_off",
+            "test_it_changes_nothing_else_of_a_node",
+        ),
+        "tests/unit/manifests/test_chart.py": (
+            "test_nodes_may_be_patched_only_where_a_policy_says_how",
+        ),
     },
     "The pod": {
         "tests/unit/manifests/test_manifests.py": (

@@ -126,6 +126,18 @@ async def install_controller(api: Api, *, manage_objects: bool) -> None:
             await api.delete(kind, key_of(obj))
 
 
+async def install_startup_taint(api: Api) -> None:
+    """Let the service take the startup taint off nodes."""
+    for obj in _shipped_objects("components/startup-taint"):
+        await api.ensure(obj, _SHIPPED_KINDS[obj["kind"]])
+
+
+async def remove_startup_taint(api: Api) -> None:
+    """Take that right away, for tests to come."""
+    for obj in _shipped_objects("components/startup-taint"):
+        await api.delete(_SHIPPED_KINDS[obj["kind"]], key_of(obj))
+
+
 def _shipped_objects(folder: str) -> Iterator[Object]:
     """Read what the manifests install, as it is after kustomize has set the namespace."""
     for path in sorted((MANIFESTS / folder).glob("*.yaml")):

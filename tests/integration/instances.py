@@ -32,7 +32,7 @@ from tests.integration.processes import (
     LoopProcesses,
     client_of,
 )
-from tests.integration.rbac import shipped
+from tests.integration.rbac import STARTUP_TAINT, shipped
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "goal2"
 NODES = ("node-1", "node-2", "node-3", "node-4")
@@ -177,7 +177,7 @@ class Processes(LoopProcesses[Process]):
         """
         super().__init__(
             seed,
-            shipped(),
+            shipped(*([STARTUP_TAINT] if "startup_taint" in settings else [])),
             NAME,
             latency_seconds=latency_seconds,
             streaming_lists=streaming_lists,

@@ -18,6 +18,7 @@ MANIFESTS = Path(__file__).parents[2] / "manifests"
 SERVICE = "base"
 NAMESPACE = "longhorn-scheduler"
 """Of what does not name another one."""
+STARTUP_TAINT = "components/startup-taint"
 CONTROLLER, OF_OBJECTS = "components/disk-schedule-controller", "components/disk-schedule-objects"
 
 
@@ -51,9 +52,9 @@ class Rules:
         return bool(granted)
 
 
-def shipped() -> Rules:
-    """Read the rules of the service."""
-    return _rules(SERVICE)
+def shipped(*components: str) -> Rules:
+    """Read the rules of the service, with some components."""
+    return _rules(SERVICE, *components)
 
 
 def of_the_controller(*, manage_objects: bool) -> Rules:

@@ -303,6 +303,11 @@ the service are left out. */}}
 - name: EXTENDER_WAKE_UP
   value: "false"
 {{- end }}
+{{- with include "extender.startupTaint" . }}
+# Its key. It is taken off new nodes once Longhorn tells of their disks.
+- name: EXTENDER_STARTUP_TAINT
+  value: {{ . }}
+{{- end }}
 {{- if kindIs "slice" .Values.extraEnv }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
@@ -314,6 +319,14 @@ the service are left out. */}}
   value: {{ kindIs "string" $value | ternary $value (toJson $value) | quote }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The key of the taint that is taken off new nodes; empty: none is. Where no policy can limit the right to
+patch nodes, it is not given. */}}
+{{- define "extender.startupTaint" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version -}}
+{{ .Values.startupTaint }}
+{{- end -}}
 {{- end }}
 
 {{- define "extender.volumeMounts" -}}

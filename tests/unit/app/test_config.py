@@ -52,6 +52,7 @@ def test_every_setting_is_read() -> None:
         "EXTENDER_REQUEST_STEP_LIMIT": "3",
         "EXTENDER_BALANCE": "pack",
         "EXTENDER_LOG_LEVEL": "debug",
+        "EXTENDER_STARTUP_TAINT": "startup-taint.example/Long.horn_1",
     }
 
     assert load(environ) == Settings(
@@ -64,6 +65,7 @@ def test_every_setting_is_read() -> None:
         request_step_limit=3,
         balance=Balance.PACK,
         log_level="debug",
+        startup_taint="startup-taint.example/Long.horn_1",
     )
 
 
@@ -83,6 +85,9 @@ def test_every_setting_is_read() -> None:
         ("EXTENDER_BALANCE", ""),
         ("EXTENDER_BALANCE", "Spread"),
         ("EXTENDER_LOG_LEVEL", "loud"),
+        ("EXTENDER_STARTUP_TAINT", "a/b/c"),
+        ("EXTENDER_STARTUP_TAINT", "longhorn:NoSchedule"),
+        ("EXTENDER_STARTUP_TAINT", "a" * 318),
     ],
 )
 def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: str) -> None:

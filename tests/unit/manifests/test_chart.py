@@ -52,6 +52,7 @@ GROUP = typer.main.get_command(commands)
 SET_BY_CHART = {
     *("port", "metrics_port", "tls_cert_file", "tls_private_key_file", "client_ca_file"),
     *("client_names", "insecure", "plain_until", "webhook_client_ca_file", "wake_up"),
+    "startup_taint",
     *("namespace", "longhorn_namespace", "pod_name", "node_name"),
     *("reservation_mode", "balance", "debug", "log_level"),
     *("webhook_port", "webhook_cert_file", "webhook_private_key_file", "webhook_scheduler_name"),
@@ -137,6 +138,7 @@ def test_an_older_kubernetes_is_refused() -> None:
         ("networkPolicy.from[0].cidr=::/0", "at '/networkPolicy/from/0': additional properties"),
         ("networkPolicy.apiServer[0].cidr=::/0", "at '/networkPolicy/apiServer/0': additional"),
         ("extraEnv.EXTENDER_WAKE_UP=1", "additional properties 'EXTENDER_WAKE_UP' not allowed"),
+        ("startupTaint=a:NoSchedule", "at '/startupTaint': 'a:NoSchedule' does not match pattern"),
         ("tls.secretName=", "at '/tls/secretName': '' does not match pattern"),
         ("tls=null", "at '': missing property 'tls'"),
         ("resources.limit.cpu=1", "at '/resources': additional properties 'limit' not allowed"),
@@ -219,6 +221,7 @@ def test_defaults_are_those_of_the_service() -> None:
     )
     assert (values["logLevel"], values["debug"]) == (settings.log_level, settings.debug)
     assert values["wakeUp"] == settings.wake_up
+    assert values["startupTaint"] == settings.startup_taint
 
 
 def test_what_is_chosen_reaches_the_service() -> None:
@@ -234,6 +237,7 @@ def test_what_is_chosen_reaches_the_service() -> None:
         filter_wait_seconds=0.5,
         host="0.0.0.0",  # noqa: S104 (compared, not bound)
         wake_up=False,
+        startup_taint="startup-taint.example/longhorn",
         tls_cert_file=f"/etc/{NAME}/tls/tls.crt",
         tls_private_key_file=f"/etc/{NAME}/tls/tls.key",
         client_ca_file=f"/etc/{NAME}/tls/ca.crt",
@@ -564,6 +568,7 @@ def rights(objects: tuple[Object, ...]) -> set[tuple[str, str, str]]:
     }
 
 
+STARTUP_TAINT = "--set=startupTaint=startup-taint.example/longhorn"
 POLICIES_SERVED = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 
 
@@ -588,6 +593,33 @@ def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> N
     for name in (f"{NAME}-account.storage", f"{NAME}-endpoints.storage"):
         spec = find(objects, "ValidatingAdmissionPolicy", name)["spec"]
         assert f"'system:serviceaccount:storage:{NAME}'" in spec["matchConditions"][0]["expression"]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_there"),
+    [
+        pytest.param([], False, id="as-shipped"),
+        pytest.param([STARTUP_TAINT], True, id="on"),
+        pytest.param([STARTUP_TAINT, "--set=admissionPolicy.enabled=false"], True, id="on-alone"),
+        pytest.param([STARTUP_TAINT, "--kube-version=v1.29.9"], False, id="without-policies"),
+    ],
+)
+def test_nodes_may_be_patched_only_where_a_policy_says_how(
+    options: list[str], *, is_there: bool
+) -> None:
+    objects = charted(DEFAULTS, *options)
+    name = f"{NAME}-startup-taint.{NAMESPACE}"
+    kinds = {obj["kind"] for obj in objects if obj["metadata"]["name"] == name}
+    policy = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    roles = [obj["rules"] for obj in objects if obj["kind"] == "ClusterRole"]
+
+    assert kinds == ({"ClusterRole", "ClusterRoleBinding", *policy} if is_there else set())
+    assert ("EXTENDER_STARTUP_TAINT" in variables(objects)) is is_there
+    assert is_there is any(
+        "nodes" in rule["resources"] and "patch" in rule["verbs"]
+        for rules in roles
+        for rule in rules
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from supply.manifests import CLOSED, MANIFESTS, NAMESPACE, OWN, ROOT, files
+from supply.manifests import CLOSED, MANIFESTS, NAMESPACE, OWN, ROOT, STARTUP_TAINT, files
 from supply.overlay import Wanted, overlay
 from supply.version import version
 from tests import tools
@@ -100,6 +100,25 @@ def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
     content = overlay(wanted, Path(os.path.relpath(ROOT, folder)))
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
     return by_key(render(folder))
+
+
+def kustomized(folder: Path, *components: str) -> dict[Key, Object]:
+    """Return what the service and these components install."""
+    root = Path(os.path.relpath(MANIFESTS, folder))
+    content = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [str(root / BASE)],
+        "components": [str(root / "components" / each) for each in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return by_key(render(folder))
+
+
+def test_the_right_to_take_a_taint_off_is_the_same(tmp_path: Path) -> None:
+    assert kustomized(tmp_path, "startup-taint") == by_key(
+        charted(DEFAULTS, OWN, CLOSED, WITHOUT_INJECTION, f"--set=startupTaint={STARTUP_TAINT}")
+    )
 
 
 def test_the_policy_is_the_same(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The controller of DiskSchedules is installed if it is asked for, the same by either way."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from app.disk_schedule.settings import ControllerSettings, load_controller
 from cli.commands import commands
 from supply.manifests import CHART, CLOSED, MANIFESTS, NAMESPACE, OWN
 from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find
-from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, render, rendered
-from tests.unit.manifests.test_chart_and_kustomize import Key, by_key
+from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, rendered
+from tests.unit.manifests.test_chart_and_kustomize import by_key, kustomized
 
 pytestmark = pytest.mark.tools
 
@@ -35,19 +34,6 @@ def controller(*options: str, values: str = VALUES) -> Object:
 def variables(deployment: Object) -> dict[str, str]:
     env = container_of(deployment)["env"]
     return {item["name"]: item["value"] for item in env if "value" in item}
-
-
-def kustomized(folder: Path, *components: str) -> dict[Key, Object]:
-    """Return what the service and these components install."""
-    root = Path(os.path.relpath(MANIFESTS, folder))
-    content = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [str(root / BASE)],
-        "components": [str(root / "components" / each) for each in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    return by_key(render(folder))
 
 
 def test_it_is_not_installed_as_shipped() -> None:
