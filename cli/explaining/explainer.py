@@ -8,6 +8,7 @@ from app.settings import Settings
 from cli.explaining.answering import NOBODY_MISSING, Answering
 from cli.explaining.claims import claim_names, claim_reports
 from cli.explaining.exclusions import exclusion, exclusions, is_left_out_for_good
+from cli.explaining.new_nodes import new_node_notes
 from cli.explaining.notes import (
     Note,
     answering_notes,
@@ -143,6 +144,7 @@ class Explainer:
                 *notes,
                 *(() if _is_cut_off(notes) else volume_notes(claims, names)),
                 *tracking_notes(asked, self.cluster, view, result.accepted),
+                *(() if result.accepted else new_node_notes(asked, self.cluster, view)),
                 *(() if result.rejected else unjudged_notes(claims)),
                 *self._hold_notes(asked, result),
                 *spread_notes(whole, names),

@@ -49,6 +49,8 @@ class StorageCapacity(msgspec.Struct, frozen=True, kw_only=True):
     storage_class: str
     size_bytes: int | None = None
     """The largest new volume; None if nothing is said."""
+    total_bytes: int | None = None
+    """All new volumes together."""
     nodes: Selector | None = None
     """Which nodes; None: none."""
 
@@ -65,11 +67,13 @@ def capacity_record(capacity: StorageCapacityObject) -> StorageCapacity:
     Raises:
         ValueError: A size is not a quantity.
     """
-    size, topology = capacity.maximum_volume_size or capacity.capacity, capacity.node_topology
+    total, topology = capacity.capacity, capacity.node_topology
+    size = capacity.maximum_volume_size or total
     return StorageCapacity(
         key=f"{capacity.metadata.namespace}/{capacity.metadata.name}",
         storage_class=capacity.storage_class_name or "",
         size_bytes=None if size is None else parse_bytes(size),
+        total_bytes=None if total is None else parse_bytes(total),
         nodes=None if topology is None else selector_of(topology),
     )
 
