@@ -30,11 +30,12 @@ from cli.paragraphs import output_width
 from cli.trial.cases import GOALS, PREFIX, Case
 from cli.trial.cleaning import Cleaning
 from cli.trial.drawing import page
+from cli.trial.looking import Plan
 from cli.trial.manifests import Way
 from cli.trial.preparing import LEAST_NODES, Ground, Wished, prepare
 from cli.trial.report import TrialNode, TrialReport, cases_of, lines
 from cli.trial.requests import Requests
-from cli.trial.running import Plan, Trial
+from cli.trial.running import Trial
 from planner.sizes import amount
 
 Done = TypeVar("Done")

@@ -14,10 +14,10 @@ from cli.kube.asking import SCHEDULER
 from cli.scheduler_config.wanted import DEFAULT_SCHEDULER
 from cli.trial import requests as kinds
 from cli.trial.cases import Skipped, cases
+from cli.trial.looking import Plan
 from cli.trial.manifests import Asking, Way
 from cli.trial.requests import Requests
 from cli.trial.rooms import classes, rooms
-from cli.trial.running import Plan
 from cli.trial.sizing import Rooms, size_claims
 from longhorn import Node
 

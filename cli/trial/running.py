@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import NAME
 from app.errors import AppError
 from cli.scheduler_config.wanted import DEFAULT_SCHEDULER
 from cli.trial import requests as kinds
 from cli.trial.cases import LOCAL, PREFIX, Action, Case, Class
-from cli.trial.cleaning import Cleaning, replicas_of
+from cli.trial.cleaning import Cleaning
+from cli.trial.looking import Look, Plan
 from cli.trial.manifests import (
     Asking,
     Way,
@@ -21,42 +20,15 @@ from cli.trial.manifests import (
     stateful_set,
     storage_class,
 )
-from cli.trial.outcome import Outcome, PodSeen, outcome, places, pod_seen, without_room
+from cli.trial.outcome import Outcome, PodSeen, outcome, without_room
 from cli.trial.requests import Requests
-from cli.trial.sizing import Sizing
 
 _LOOK_SECONDS = 1.0
 _TOLD_SECONDS = 10.0
 _PROBE_SECONDS = 60.0
 _STUCK_SECONDS = 45.0
 """kube-scheduler tries again every 10 s, or when something changes that may help."""
-_COUNTER = "longhorn_scheduler_extender_filter_duration_seconds"
 _MAIN = "trial"
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is carried out."""
-
-    namespace: str
-    longhorn_namespace: str
-    own_namespace: str
-    """Of the extender."""
-    metrics_port: int
-    sizing: Sizing
-    cases: Sequence[Case]
-    asking: Sequence[Asking]
-    """A way each."""
-    repeat: int
-    within_seconds: float
-    """Most that the pods of one run may take."""
-    settle_seconds: float
-    """So long nothing changes once all is done: Longhorn places replicas after the pods run, and
-    tells kube-scheduler later yet what is left."""
-
-    @property
-    def nodes(self) -> Sequence[str]:
-        """Those of the trial."""
-        return [*self.sizing.slots]
 
 
 class _NotSetUpError(AppError):
@@ -74,6 +46,7 @@ class Trial:
 
     def __init__(self, requests: Requests, plan: Plan, say: Callable[[str], None]) -> None:
         self._requests, self._plan, self._say = requests, plan, say
+        self._look = Look(requests, plan)
         self._cleaning = Cleaning(requests, plan.namespace, plan.longhorn_namespace)
         self.outcomes: list[Outcome] = []
         self.unasked: dict[Way, str] = {}
@@ -142,7 +115,7 @@ class Trial:
                 raise _NotSetUpError(f"only {_running(pods)} of {case.pods} pods ran beforehand")
             before = {each.name: each.node for each in pods}
             old = frozenset(each.uid for each in pods)
-        calls = await self._calls(asking)
+        calls = await self._look.calls(asking.way)
         began = asyncio.get_running_loop().time()
         if case.action is Action.DRAIN:
             others = [name for name in self._plan.nodes if name != case.start]
@@ -158,8 +131,8 @@ class Trial:
                 began = asyncio.get_running_loop().time()
             await self._create(case, asking, self._plan.nodes)
         pods = await self._settled(case, but=old, began=began)
-        after = await self._calls(asking)
-        volume_of, replicas = await self._replicas(pods)
+        after = await self._look.calls(asking.way)
+        volume_of, replicas = await self._look.replicas(pods)
         return outcome(
             case,
             asking.way,
@@ -193,7 +166,7 @@ class Trial:
             return
         wanted = sum(case.fillers.values())
         pods = await self._wait(lambda pods: _all_run(pods, wanted), self._plan.within_seconds)
-        volume_of, replicas = await self._replicas(pods)
+        volume_of, replicas = await self._look.replicas(pods)
         if not _all_run(pods, wanted) or without_room(pods, volume_of, replicas):
             raise _NotSetUpError("other nodes could not be filled beforehand")
         await asyncio.sleep(self._plan.settle_seconds)
@@ -237,7 +210,7 @@ class Trial:
             self._say(f"  {len(waiting)} pods got no node: {waiting[0].refused}")
         seen, deadline = None, loop.time() + plan.settle_seconds
         while loop.time() < deadline:
-            volume_of, replicas = await self._replicas(pods)
+            volume_of, replicas = await self._look.replicas(pods)
             found = (len(replicas.get(each, ())) for each in volume_of.values())
             is_whole = all(count >= case.class_.replicas for count in found)
             if is_whole and not (case.class_.is_local and without_room(pods, volume_of, replicas)):
@@ -245,7 +218,7 @@ class Trial:
             if replicas != seen:
                 seen, deadline = replicas, loop.time() + plan.settle_seconds
             await asyncio.sleep(_LOOK_SECONDS)
-        return await self._pods(f"app={_MAIN}")
+        return await self._look.pods(f"app={_MAIN}")
 
     async def _wait(
         self, is_done: Callable[[Sequence[PodSeen]], bool], within: float, selector: str = ""
@@ -257,7 +230,7 @@ class Trial:
         loop = asyncio.get_running_loop()
         began = told = changed = loop.time()
         seen: list[PodSeen] | None = None
-        while not is_done(pods := await self._pods(selector)) and loop.time() - began < within:
+        while not is_done(pods := await self._look.pods(selector)) and loop.time() - began < within:
             if pods != seen or not pods or any(each.node and not each.runs for each in pods):
                 seen, changed = pods, loop.time()
             if loop.time() - changed > _STUCK_SECONDS:
@@ -271,48 +244,6 @@ class Trial:
                 )
             await asyncio.sleep(_LOOK_SECONDS)
         return pods
-
-    async def _pods(self, selector: str = "") -> list[PodSeen]:
-        pods = await self._requests.items(kinds.PODS, self._plan.namespace, selector)
-        return sorted(map(pod_seen, pods), key=lambda each: each.name)
-
-    async def _replicas(
-        self, pods: Sequence[PodSeen]
-    ) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """Return the volumes of the claims of pods, and the nodes of the replicas of these."""
-        named = {claim for pod in pods for claim in pod.claims}
-        claims = await self._requests.items(kinds.CLAIMS, self._plan.namespace)
-        volume_of = {
-            each["metadata"]["name"]: each["spec"]["volumeName"]
-            for each in claims
-            if each["metadata"]["name"] in named and each["spec"].get("volumeName")
-        }
-        volumes = sorted(volume_of.values())
-        return volume_of, places(
-            await replicas_of(self._requests, volumes, self._plan.longhorn_namespace)
-        )
-
-    async def _calls(self, asking: Asking) -> int | None:
-        """Return how often our instances were called so far, None if that cannot be read."""
-        if asking.way is not Way.OURS:
-            return None
-        namespace, total = self._plan.own_namespace, 0
-        try:
-            pods = await self._requests.items(kinds.PODS, namespace, f"app={NAME}")
-            for pod in pods:
-                name = f"{pod['metadata']['name']}:{self._plan.metrics_port}"
-                path = f"/api/v1/namespaces/{namespace}/pods/{name}/proxy/metrics"
-                families = text_string_to_metric_families(await self._requests.text(path))
-                total += sum(
-                    int(sample.value)
-                    for family in families
-                    if family.name == _COUNTER
-                    for sample in family.samples
-                    if sample.name == f"{_COUNTER}_count"
-                )
-        except (AppError, ValueError):
-            return None
-        return total if pods else None
 
 
 def _all_run(pods: Sequence[PodSeen], wanted: int) -> bool:

@@ -36,7 +36,7 @@ NOT_HERE = ("make image", "docker push")
 """The nodes have the image already."""
 SOON_SECONDS = 90.0
 REPLACED_SECONDS = 30.0
-TRIAL = ("--settle", "20", "--leave", "0.5", "--image", "registry.k8s.io/pause:3.10", "--yes")
+TRIAL = ("--settle", "10", "--leave", "0.5", "--image", "registry.k8s.io/pause:3.10", "--yes")
 CLUSTER_WIDE = (
     "clusterroles,clusterrolebindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings,"
     "mutatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,"
@@ -160,9 +160,7 @@ async def replaced(cluster: RunningCluster, first: str) -> bool:
 
 async def test_trial_says_what_the_cluster_lacks(cluster: RunningCluster) -> None:
     """Before anything of ours is installed: the way is left out, and the other one is tried."""
-    status, printed, said = await ours(
-        cluster, "trial", "--case", "1b", "--case", "3b", *TRIAL, "-o", "json"
-    )
+    status, printed, said = await ours(cluster, "trial", "--case", "1b", *TRIAL, "-o", "json")
     report = json.loads(printed)
 
     assert status == 1, said

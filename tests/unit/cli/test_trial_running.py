@@ -8,9 +8,10 @@ import pytest
 from app.errors import InputError
 from cli.trial.cases import GOALS, PREFIX, cases
 from cli.trial.cleaning import Cleaning
+from cli.trial.looking import Plan
 from cli.trial.manifests import Asking, Way
 from cli.trial.outcome import Outcome
-from cli.trial.running import Plan, Trial
+from cli.trial.running import Trial
 from cli.trial.sizing import Sizing
 from extender.kubernetes import StorageClass
 from tests.builders import GIB
