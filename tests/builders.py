@@ -4,7 +4,8 @@ Sizes default to GiB so that numbers in tests are small; a node has one empty di
 volume is best-effort and of 10 GiB, and a replica is healthy and idle.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -220,6 +221,70 @@ def replica(
         rebuild_retries=rebuild_retries,
         source=ReplicaName(source) if source else None,
     )
+
+
+def volumes_of(text: str, **more: Any) -> list[Volume]:
+    """Read volumes: `a:60*3~` has 60 GiB, three replicas, and may be anywhere; `!` is strict-local.
+
+    All but the name may be left out; *more* holds for each of them.
+    """
+    marks = {"~": {"locality": Locality.DISABLED}, "!": {"locality": Locality.STRICT_LOCAL}, "": {}}
+    return [
+        volume(
+            name,
+            size_bytes=int(gib or 10) * GIB,
+            **{"replicas": int(wanted or 1), **marks[mark], **more},
+        )
+        for name, gib, wanted, mark in _words(r"([\w-]+)(?::(\d+))?(?:\*(\d+))?([~!]?)", text)
+    ]
+
+
+def nodes_of(text: str, **more: Any) -> list[Node]:
+    """Read nodes: `1:100,60@b` is node-1, in zone b, and its disk-1 and disk-2 have 100 and 60 GiB.
+
+    All but the number may be left out; *more* holds for each of them.
+    """
+    return [
+        node(
+            f"node-{number}",
+            *(
+                disk(f"disk-{n}", maximum_bytes=int(gib) * GIB)
+                for n, gib in enumerate(filter(None, sizes.split(",")), 1)
+            ),
+            **{"zone": zone, **more},
+        )
+        for number, sizes, zone in _words(r"(\d+)(?::([\d,]+))?(?:@(\w+))?", text)
+    ]
+
+
+def replicas_of(text: str, **more: Any) -> list[Replica]:
+    """Read replicas: `vol:60@2` is vol-r-1, of 60 GiB, on node-2; the next one of vol is vol-r-2.
+
+    `vol@` is on no node, and `vol>2` will be placed on node-2 only. A word may follow: `vol@2/new`
+    has no data yet, `/failed`, `/deleting`, `/evicting` and `/inactive` are as they say.
+    *more* holds for each of them.
+    """
+    flags: dict[str, dict[str, bool]] = {
+        "new": {"healthy_once": False},
+        "inactive": {"active": False},
+    }
+    found: list[Replica] = []
+    for name, gib, how, number, flag in _words(r"([\w-]+)(?::(\d+))?([@>])(\d*)(?:/(\w+))?", text):
+        nth = 1 + sum(each.volume == name for each in found)
+        given: dict[str, Any] = {"size_bytes": int(gib or 10) * GIB, "of": name}
+        given |= {"on": f"node-{number}" if number else ""}
+        if how == ">":
+            given |= {"on": "", "pinned_to": f"node-{number}", "healthy_once": False}
+        given |= (flags.get(flag) or {flag: True}) if flag else {}
+        found.append(replica(f"{name}-r-{nth}", **{**given, **more}))
+    return found
+
+
+def _words(pattern: str, text: str) -> Iterator[tuple[str, ...]]:
+    for word in text.split():
+        found = re.fullmatch(pattern, word)
+        assert found, f"cannot read {word!r}"
+        yield found.groups(default="")
 
 
 def shard(

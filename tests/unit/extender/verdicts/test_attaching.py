@@ -1,5 +1,7 @@
 """Nodes where a pod's volumes cannot be attached are rejected, whatever room they have."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -20,12 +22,14 @@ from extender.verdicts.rejections import (
     UnknownNode,
     VolumeFaulted,
 )
+from extender.verdicts.shortages import NoRoomAnywhere
 from extender.waiting.changes import Changes, ChangesOfView
 from extender.waiting.node_sets import NodeSets
 from longhorn import Condition, EngineImage, InstanceManager, Locality, NodeName, Unreadable, Volume
 from planner.records import KubernetesNode
 from tests.builders import (
     GENEROUS,
+    GIB,
     ask,
     bound,
     claim,
@@ -34,7 +38,9 @@ from tests.builders import (
     engine_image,
     instance_manager,
     node,
+    nodes_of,
     replica,
+    replicas_of,
     setting,
     storage_class,
     view_of,
@@ -42,366 +48,211 @@ from tests.builders import (
 )
 
 Runner = CsiNode | EngineImage | InstanceManager
+Records = list[AnyRecord | Unreadable]
 NODES = [node("node-1", disk(), disk("block", type_="block")), node("node-2")]
 RUNNERS: list[Runner] = [
     csi_node("node-1"),
     csi_node("node-2"),
     engine_image("node-1", "node-2"),
-    instance_manager("node-1"),
-    instance_manager("node-2"),
-    instance_manager("node-1", is_v2=True),
-    instance_manager("node-2", is_v2=True),
+    *(instance_manager(f"node-{n}", is_v2=is_v2) for n in (1, 2) for is_v2 in (False, True)),
 ]
+V1 = [each for each in RUNNERS if not isinstance(each, InstanceManager) or not each.is_v2]
 IMAGE = setting("default-instance-manager-image", "manager:1")
+DRIVER, ENGINE, MANAGER = DriverMissing(), EngineImageMissing(), InstanceManagerMissing()
 
 
-def remote(**more: object) -> Volume:
-    given: dict[str, object] = {"locality": Locality.DISABLED, "engine_image": "engine:1", **more}
-    return volume(**given)  # type: ignore[arg-type]
+def remote(**more: Any) -> Volume:
+    return volume(**{"locality": Locality.DISABLED, "engine_image": "engine:1", **more})
 
 
 def rejected(view: ClusterView) -> dict[NodeName, Rejection]:
     return dict(ask(view, candidates=["node-1", "node-2"]).rejected)
 
 
-def instead(*records: Runner) -> list[AnyRecord]:
+def instead(*records: Runner) -> Records:
     """Return all that runs, with these in place of those of the same name."""
     keys = {(type(each), each.name) for each in records}
     rest = [each for each in RUNNERS if (type(each), each.name) not in keys]
     return [*NODES, IMAGE, *rest, *records]
 
 
-LACKS = [
-    pytest.param(
-        instead(csi_node("node-1", has_longhorn=False)), DriverMissing(), id="a-driver-not-there"
-    ),
-    pytest.param(
-        [each for each in instead() if each != csi_node("node-1")],
-        DriverMissing(),
-        id="a-no-object",
-    ),
-    pytest.param(instead(engine_image("node-2")), EngineImageMissing(), id="e-image-not-there"),
-    pytest.param(
-        instead(instance_manager("node-1", is_running=False)),
-        InstanceManagerMissing(),
-        id="h-manager-does-not-run",
-    ),
-    pytest.param(
-        [each for each in instead() if each != instance_manager("node-1")],
-        InstanceManagerMissing(),
-        id="h-no-manager",
-    ),
-]
+def without(record: Runner) -> Records:
+    return [each for each in instead() if each != record]
 
 
-@pytest.mark.parametrize(("records", "why"), LACKS)
-@pytest.mark.parametrize(
-    "of", [remote(), volume(engine_image="engine:1")], ids=["anywhere", "local"]
-)
-def test_a_node_without_what_must_run_is_rejected(
-    of: Volume, records: list[AnyRecord], why: Rejection
-) -> None:
+def stopped(number: int) -> InstanceManager:
+    return instance_manager(f"node-{number}", is_running=False)
+
+
+def v2_label(number: int, value: str = "true") -> KubernetesNode:
+    label = {"node.longhorn.io/disable-v2-data-engine": value}
+    return KubernetesNode(name=NodeName(f"node-{number}"), labels=label)
+
+
+def of_class(engine: str, image: str) -> Records:
+    """Return a claim whose volume does not exist yet, and what its engine image is by default."""
+    class_ = storage_class(dataLocality="disabled", dataEngine=engine)
+    image_2 = engine_image("node-2", image="engine:2")
+    return [*instead(image_2), claim("vol"), class_, setting("default-engine-image", image)]
+
+
+def both(why: Rejection) -> dict[str, Rejection]:
+    return dict.fromkeys(("node-1", "node-2"), why)
+
+
+LACKS: dict[str, tuple[Records, Rejection]] = {
+    "driver-not-there": (instead(csi_node("node-1", has_longhorn=False)), DRIVER),
+    "driver-without-object": (without(csi_node("node-1")), DRIVER),
+    "engine-image-not-there": (instead(engine_image("node-2")), ENGINE),
+    "instance-manager-does-not-run": (instead(stopped(1)), MANAGER),
+    "instance-manager-without-object": (without(instance_manager("node-1")), MANAGER),
+}
+
+
+@pytest.mark.parametrize("lack", LACKS)
+@pytest.mark.parametrize("of", [remote(), volume(engine_image="engine:1")], ids=["remote", "local"])
+def test_node_without_what_must_run_is_rejected(of, lack):
+    records, why = LACKS[lack]
+
     assert rejected(view_of(*records, *bound(of))) == {"node-1": why}
 
 
-def test_all_nodes_where_all_runs_are_accepted() -> None:
-    assert rejected(view_of(*instead(), *bound(remote()))) == {}
+@pytest.mark.parametrize("lack", LACKS)
+def test_pod_without_longhorn_volumes_needs_nothing_that_runs(lack):
+    free, view = PodRef(namespace="default", name="free", uid="u", claims=()), LACKS[lack][0]
 
-
-def test_a_cluster_without_data_engine_v2_attaches_what_is_of_v1() -> None:
-    v1 = [each for each in RUNNERS if not isinstance(each, InstanceManager) or not each.is_v2]
-    lacks = dict.fromkeys(("node-1", "node-2"), InstanceManagerMissing())
-
-    assert rejected(view_of(*NODES, IMAGE, *v1, *bound(remote()))) == {}
-    assert rejected(view_of(*NODES, IMAGE, *v1, *bound(remote(disk_type="block")))) == lacks
-
-
-@pytest.mark.parametrize(("records", "_"), LACKS)
-def test_what_runs_does_not_matter_to_a_pod_without_longhorn_volumes(
-    records: list[AnyRecord], _: Rejection
-) -> None:
-    free = PodRef(namespace="default", name="free", uid="u", claims=())
-
-    answer = Extender(GENEROUS).filter(free, [NodeName("node-1")], view_of(*records))
+    answer = Extender(GENEROUS).filter(free, [NodeName("node-1")], view_of(*view))
 
     assert (answer.basis, answer.accepted) == (Basis.NOTHING_LOCAL, ["node-1"])
 
 
-def test_a_node_that_is_not_ready_or_not_known_is_rejected() -> None:
-    view = view_of(node("node-1", ready=False), node("node-3"), *bound(remote()))
-
-    assert rejected(view) == {"node-1": NodeNotReady(), "node-2": UnknownNode()}
-
-
-@pytest.mark.parametrize(
-    "takes_none",
-    [
-        pytest.param([node("node-1", schedulable=False)], id="not-schedulable"),
-        pytest.param([node("node-1", allow_scheduling=False)], id="scheduling-off"),
-        pytest.param([node("node-1", evicting=True)], id="eviction-requested"),
-        pytest.param([replace(node("node-1"), disks=())], id="no-disks"),
-        pytest.param([node("node-1", disk(ready=False))], id="disk-not-ready"),
-        pytest.param(
-            [node("node-1"), KubernetesNode(name=NodeName("node-1"), cordoned=True)], id="cordoned"
-        ),
-    ],
-)
-def test_a_node_that_takes_no_replicas_is_accepted_if_they_may_be_elsewhere(
-    takes_none: list[AnyRecord],
-) -> None:
-    view = view_of(*takes_none, node("node-2"), *bound(remote()))
-
-    assert rejected(view) == {}
-
-
-def test_data_engine_v2_runs_where_no_label_switches_it_off() -> None:
-    label = {"node.longhorn.io/disable-v2-data-engine": "true"}
-    switched_off = KubernetesNode(name=NodeName("node-2"), labels=label)
-    fast = remote(disk_type="block")
-
-    found = rejected(view_of(*instead(), switched_off, *bound(fast)))
-
-    assert found == {"node-2": EngineSwitchedOff()}
-    assert rejected(view_of(*instead(), switched_off, *bound(remote()))) == {}
-
-
-@pytest.mark.parametrize("value", ["false", "True", "yes", ""])
-def test_another_value_of_the_label_switches_nothing_off(value: str) -> None:
-    label = {"node.longhorn.io/disable-v2-data-engine": value}
-    labelled = KubernetesNode(name=NodeName("node-2"), labels=label)
-
-    assert rejected(view_of(*instead(), labelled, *bound(remote(disk_type="block")))) == {}
-
-
-@pytest.mark.parametrize(
-    ("engine", "image", "expected"),
-    [
-        pytest.param("v1", "engine:1", {}, id="it-is-there"),
-        pytest.param("v1", "engine:2", {"node-1": EngineImageMissing()}, id="it-is-not"),
-        pytest.param("v2", "engine:2", {}, id="v2-needs-none"),
-    ],
-)
-def test_a_volume_that_does_not_exist_yet_will_have_the_default_image(
-    engine: str, image: str, expected: dict[str, Rejection]
-) -> None:
-    of_class = storage_class(dataLocality="disabled", dataEngine=engine)
-    records = [*instead(engine_image("node-2", image="engine:2")), claim("vol"), of_class]
-
-    view = view_of(*records, setting("default-engine-image", image))
-
-    assert rejected(view) == expected
+BLOCK, SHARED = remote(disk_type="block"), remote(shared=True)
+ON_1 = remote(node="node-1", attached_to="node-1")
+PAIR = volume(engine_image="engine:1", replicas=2)
+NEW_MANAGER = [
+    *(each for each in instead(instance_manager("node-2", image="manager:2")) if each != IMAGE),
+    setting("default-instance-manager-image", "manager:2"),
+]
+BROKEN_IMAGE = Unreadable(kind="EngineImage", name="ei-2", why="it is broken")
+TAKE_NONE: dict[str, Records] = {
+    "schedulable-false": [node("node-1", schedulable=False)],
+    "scheduling-off": [node("node-1", allow_scheduling=False)],
+    "eviction-requested": [node("node-1", evicting=True)],
+    "disks-none": [replace(node("node-1"), disks=())],
+    "disk-not-ready": [node("node-1", disk(ready=False))],
+    "cordoned": [node("node-1"), KubernetesNode(name=NodeName("node-1"), cordoned=True)],
+}
+ROWS: dict[str, tuple[Records, Volume | None, dict[str, Rejection]]] = {
+    "nodes-where-all-runs": (instead(), remote(), {}),
+    "engine-v1-in-a-cluster-without-v2": ([*NODES, IMAGE, *V1], remote(), {}),
+    "engine-v2-in-a-cluster-without-it": ([*NODES, IMAGE, *V1], BLOCK, both(MANAGER)),
+    "node-not-ready-and-node-unknown": ([node("node-1", ready=False), node("node-3")], remote(),
+        {"node-1": NodeNotReady(), "node-2": UnknownNode()}),
+    **{f"node-without-new-replicas-{name}": ([*records, node("node-2")], remote(), {})
+        for name, records in TAKE_NONE.items()},
+    "label-switches-v2-off": ([*instead(), v2_label(2)], BLOCK, {"node-2": EngineSwitchedOff()}),
+    "label-leaves-v1-on": ([*instead(), v2_label(2)], remote(), {}),
+    **{f"label-of-value-{value!r}": ([*instead(), v2_label(2, value)], BLOCK, {})
+        for value in ("false", "True", "yes", "")},
+    # A volume that does not exist yet will have the default image.
+    "default-image-there": (of_class("v1", "engine:1"), None, {}),
+    "default-image-not-there": (of_class("v1", "engine:2"), None, {"node-1": ENGINE}),
+    "default-image-v2-needs-none": (of_class("v2", "engine:2"), None, {}),
+    "instance-manager-of-an-older-image": (NEW_MANAGER, remote(), {"node-1": MANAGER}),
+    "shared-volume-needs-no-instance-manager": (instead(stopped(1)), SHARED, {}),
+    "kind-unknown": ([*NODES], remote(), {}),
+    "kind-engine-image-alone-known": ([*NODES, engine_image("node-1", "node-2")], remote(), {}),
+    "kind-with-one-unreadable": ([*NODES, engine_image(), BROKEN_IMAGE], remote(), {}),
+    "volume-attached-to-the-node": (
+        [*instead(stopped(1), stopped(2)), *replicas_of("vol@2")], ON_1, {"node-2": MANAGER}),
+    # Of the nodes with the data those count that can attach.
+    "data-on-two-nodes-that-one-can-attach": (
+        [*instead(engine_image("node-2")), *replicas_of("vol@1 vol@2")], PAIR, {"node-1": ENGINE}),
+    "data-on-one-of-two-nodes": (
+        [*instead(), *replicas_of("vol@1")], PAIR, {"node-2": ReplicasElsewhere()}),
+    "data-on-one-node-that-cannot-attach": (
+        [*instead(engine_image("node-2")), *replicas_of("vol@1")], PAIR, {"node-1": ENGINE,
+        "node-2": ReplicasCannotStart(awaited=("the engine image is ready on node node-1",))}),
+    # Longhorn passes a node over where its replica would not start (getNodeCandidates).
+    "room-where-replicas-would-not-start": (
+        [*(e for e in instead(engine_image("node-2")) if e != NODES[1]), *nodes_of("2:1")],
+        remote(), {"node-1": ENGINE, "node-2": NoRoomAnywhere(size_bytes=10 * GIB)}),
+}  # fmt: skip
 
 
-def test_an_instance_manager_of_an_older_image_takes_nothing_new() -> None:
-    upgraded = setting("default-instance-manager-image", "manager:2")
-    records = instead(instance_manager("node-2", image="manager:2"))
+@pytest.mark.parametrize("name", ROWS)
+def test_nodes_that_are_rejected(name):
+    records, of, expected = ROWS[name]
 
-    view = view_of(*(e for e in records if e != IMAGE), upgraded, *bound(remote()))
-
-    assert rejected(view) == {"node-1": InstanceManagerMissing()}
+    assert rejected(view_of(*records, *(bound(of) if of else []))) == expected
 
 
-def test_a_shared_volume_is_mounted_where_no_instance_manager_runs() -> None:
-    lacking = instead(instance_manager("node-1", is_running=False))
-
-    assert rejected(view_of(*lacking, *bound(remote(shared=True)))) == {}
-
-
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param([*NODES], id="no-kind-is-known"),
-        pytest.param([*NODES, engine_image("node-1", "node-2")], id="engine-images-alone"),
-        pytest.param(
-            [
-                *NODES,
-                engine_image(),
-                Unreadable(kind="EngineImage", name="ei-2", why="it is broken"),
-            ],
-            id="one-cannot-be-read",
-        ),
-    ],
-)
-def test_a_kind_that_is_not_known_rejects_nobody(records: list[AnyRecord | Unreadable]) -> None:
-    assert rejected(view_of(*records, *bound(remote()))) == {}
-
-
-def test_a_volume_that_is_attached_to_the_node_need_not_be_attached() -> None:
-    lacking = instead(
-        instance_manager("node-1", is_running=False), instance_manager("node-2", is_running=False)
-    )
-
-    attached = remote(attached_to="node-1", node="node-1")
-
-    found = rejected(view_of(*lacking, *bound(attached), replica(on="node-2")))
-
-    assert found == {"node-2": InstanceManagerMissing()}
-
-
-def test_of_the_nodes_with_the_data_those_count_that_can_attach() -> None:
-    both = [replica("vol-r-1", on="node-1"), replica("vol-r-2", on="node-2")]
-    of = volume(engine_image="engine:1", replicas=2)
-
-    lacks_one = view_of(*instead(engine_image("node-2")), *bound(of), *both)
-    one_of_one = view_of(*instead(engine_image("node-2")), *bound(of), both[0])
-
-    assert rejected(lacks_one) == {"node-1": EngineImageMissing()}
-    assert rejected(view_of(*instead(), *bound(of), both[0])) == {"node-2": ReplicasElsewhere()}
-    assert rejected(one_of_one) == {
-        "node-1": EngineImageMissing(),
-        "node-2": ReplicasCannotStart(awaited=("the engine image is ready on node node-1",)),
-    }
-
-
-V2_OFF = KubernetesNode(
-    name=NodeName("node-3"), labels={"node.longhorn.io/disable-v2-data-engine": "true"}
-)
-STOPPED = instance_manager("node-3", is_running=False)
-RUNS = instance_manager("node-3")
+THREE, RUNS, STOPPED = node("node-3"), instance_manager("node-3"), stopped(3)
 DOWN = replace(node("node-3"), ready=Condition("False", "KubernetesNodeNotReady"))
 DOWN_2 = replace(node("node-4"), ready=Condition("False", "KubernetesNodeGone"))
 BROKEN = node("node-3", disk(ready=False))
+V2_RUNS = instance_manager("node-3", is_v2=True)
 MORE: list[Runner] = [
     csi_node("node-3"),
     engine_image("node-1", "node-2", "node-3"),
     engine_image("node-1", "node-2", image="engine:2"),
 ]
-MANAGER = ReplicasCannotStart(awaited=("an instance manager runs on node node-3",))
+MANAGER_3, NODE_3 = "an instance manager runs on node node-3", "node node-3 is back"
+MANAGER_4, NODE_4 = "an instance manager runs on node node-4", "node node-4 is back"
+IMAGE_3, DISK_3 = "the engine image is ready on node node-3", "disk node-3/disk-1 is ready"
+V2_3, LOST, FAULTED = "data engine v2 is on again on node node-3", DataLost(), VolumeFaulted()
+IMAGE_2 = remote(engine_image="engine:2")
+ON_3, TWICE = remote(node="node-3", attached_to="node-3"), remote(replicas=2)
+OTHER_DISK = replica(on="node-3", disk="other")
+STARTS: dict[str, tuple[Records, str, Volume, str | tuple[str, ...] | Rejection | None]] = {
+    "node-runs": ([THREE, RUNS], "vol@3", remote(), None),
+    "node-does-not-run": ([THREE, STOPPED], "vol@3", remote(), MANAGER_3),
+    "node-without-instance-manager": ([THREE], "vol@3", remote(), MANAGER_3),
+    "engine-image-not-where-a-replica-is": ([THREE, RUNS], "vol@3", IMAGE_2, IMAGE_3),
+    "replica-beside-it-can": ([THREE, STOPPED], "vol@3 vol@2", remote(), None),
+    "replica-beside-it-has-no-data": ([THREE, STOPPED], "vol@3 vol@2/new", remote(), MANAGER_3),
+    "replica-beside-it-has-failed": ([THREE, STOPPED], "vol@3 vol@2/failed", remote(), MANAGER_3),
+    "volume-attached-already": ([THREE, STOPPED], "vol@3", ON_1, None),
+    "engine-v2-off-where-the-replica-is": ([THREE, V2_RUNS, v2_label(3)], "vol@3", BLOCK, V2_3),
+    "replica-none-yet": ([THREE, STOPPED], "", remote(), None),
+    "node-down": ([DOWN], "vol@3", remote(), NODE_3),
+    "disk-not-ready": ([BROKEN, RUNS], "vol@3", remote(), DISK_3),
+    "node-down-and-another-can": ([DOWN], "vol@3 vol@2", remote(), None),
+    "volume-attached-where-the-node-is-down": ([DOWN], "vol@3", ON_3, NODE_3),
+    "replica-of-two-must-come-back": (
+        [BROKEN, DOWN_2, RUNS], "vol@3 vol@4", TWICE, (DISK_3, NODE_4)),
+    "replicas-all-failed": ([THREE, RUNS], "vol@3/failed", remote(), FAULTED),
+    "node-gone": ([THREE], "vol@9", remote(), LOST),
+    "replica-salvaged-once-the-other-is-found-gone": (
+        [THREE, RUNS], "vol@9 vol@3/failed", remote(), None),
+    "replica-salvaged-once-its-node-is-back": ([DOWN], "vol@9 vol@3/failed", remote(), NODE_3),
+    "replica-being-deleted": ([THREE], "vol@9/deleting", remote(), None),
+    "disk-is-another": ([THREE, RUNS, OTHER_DISK], "", remote(), LOST),
+    "instance-manager-not-where-a-failed-one-is": (
+        [THREE, RUNS, node("node-4")], "vol@3 vol@4/failed", remote(), MANAGER_4),
+}  # fmt: skip
 
 
-def awaits(what: str) -> ReplicasCannotStart:
-    return ReplicasCannotStart(awaited=(what,))
+@pytest.mark.parametrize("name", STARTS)
+def test_volume_starts_only_where_a_replica_can(name):
+    records, replicas, of, awaited = STARTS[name]
+    view = view_of(*instead(*MORE), *records, *replicas_of(replicas), *bound(of))
+
+    if isinstance(awaited, str | tuple):
+        names = (awaited,) if isinstance(awaited, str) else awaited
+        awaited = ReplicasCannotStart(awaited=names)
+
+    assert rejected(view) == (both(awaited) if awaited else {})
 
 
-@pytest.mark.parametrize(
-    ("records", "of", "why"),
-    [
-        pytest.param([RUNS, replica(on="node-3")], remote(), None, id="it-runs"),
-        pytest.param([STOPPED, replica(on="node-3")], remote(), MANAGER, id="it-does-not-run"),
-        pytest.param([replica(on="node-3")], remote(), MANAGER, id="no-instance-manager"),
-        pytest.param(
-            [RUNS, replica(on="node-3")],
-            remote(engine_image="engine:2"),
-            awaits("the engine image is ready on node node-3"),
-            id="e-no-engine-image-where-a-replica-is",
-        ),
-        pytest.param(
-            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2")],
-            remote(),
-            None,
-            id="another-one-can",
-        ),
-        pytest.param(
-            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", healthy_once=False)],
-            remote(),
-            MANAGER,
-            id="another-one-has-no-data",
-        ),
-        pytest.param(
-            [STOPPED, replica(on="node-3"), replica("vol-r-2", on="node-2", failed=True)],
-            remote(),
-            MANAGER,
-            id="another-one-has-failed",
-        ),
-        pytest.param(
-            [STOPPED, replica(on="node-3")],
-            remote(node="node-1", attached_to="node-1"),
-            None,
-            id="attached-already",
-        ),
-        pytest.param(
-            [instance_manager("node-3", is_v2=True), V2_OFF, replica(on="node-3")],
-            remote(disk_type="block"),
-            awaits("data engine v2 is on again on node node-3"),
-            id="v2-is-off-where-the-replica-is",
-        ),
-        pytest.param([STOPPED], remote(), None, id="no-replica-yet"),
-        pytest.param(
-            [DOWN, replica(on="node-3")], remote(), awaits("node node-3 is back"), id="down"
-        ),
-        pytest.param(
-            [BROKEN, RUNS, replica(on="node-3")],
-            remote(),
-            awaits("disk node-3/disk-1 is ready"),
-            id="disk-not-ready",
-        ),
-        pytest.param(
-            [DOWN, replica(on="node-3"), replica("vol-r-2", on="node-2")],
-            remote(),
-            None,
-            id="down-and-another-one-can",
-        ),
-        pytest.param(
-            [DOWN, replica(on="node-3")],
-            remote(node="node-3", attached_to="node-3"),
-            awaits("node node-3 is back"),
-            id="attached-where-the-node-is-down",
-        ),
-        pytest.param(
-            [BROKEN, DOWN_2, RUNS, replica(on="node-3"), replica("vol-r-2", on="node-4")],
-            remote(replicas=2),
-            ReplicasCannotStart(awaited=("disk node-3/disk-1 is ready", "node node-4 is back")),
-            id="one-of-two-must-come-back",
-        ),
-        pytest.param(
-            [RUNS, replica(on="node-3", failed=True)], remote(), VolumeFaulted(), id="all-failed"
-        ),
-        pytest.param([replica(on="node-9")], remote(), DataLost(), id="node-is-gone"),
-        pytest.param(
-            [RUNS, replica(on="node-9"), replica("vol-r-2", on="node-3", failed=True)],
-            remote(),
-            None,
-            id="salvaged-once-longhorn-finds-the-other-one-gone",
-        ),
-        pytest.param(
-            [DOWN, replica(on="node-9"), replica("vol-r-2", on="node-3", failed=True)],
-            remote(),
-            awaits("node node-3 is back"),
-            id="salvaged-once-its-node-is-back",
-        ),
-        pytest.param([replica(on="node-9", deleting=True)], remote(), None, id="being-deleted"),
-        pytest.param(
-            [RUNS, replica(on="node-3", disk="other")], remote(), DataLost(), id="disk-is-another"
-        ),
-        pytest.param(
-            [
-                RUNS,
-                replica(on="node-3"),
-                replica("vol-r-2", on="node-4", failed=True),
-                node("node-4"),
-            ],
-            remote(),
-            awaits("an instance manager runs on node node-4"),
-            id="no-instance-manager-object-where-a-failed-one-is",
-        ),
-    ],
-)
-def test_a_volume_starts_only_where_a_replica_of_it_can(
-    records: list[AnyRecord], of: Volume, why: Rejection | None
-) -> None:
-    third = [] if any(each in records for each in (DOWN, BROKEN)) else [node("node-3")]
-    view = view_of(*instead(*MORE), *third, *records, *bound(of))
-
-    assert rejected(view) == ({} if why is None else dict.fromkeys(("node-1", "node-2"), why))
-
-
-def test_replicas_that_go_anywhere_find_no_room_where_they_would_not_start() -> None:
-    """Longhorn passes such a node over (getNodeCandidates)."""
-    small = node("node-2", disk(maximum_bytes=2**30))
-    records = [each for each in instead(engine_image("node-2")) if each != NODES[1]]
-
-    found = rejected(view_of(*records, small, *bound(remote())))
-
-    assert found[NodeName("node-2")].reason == "no_room_anywhere"
-
-
-def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None:
+def test_node_that_comes_to_run_what_is_needed_may_take_waiting_pods():
     sets = NodeSets()
     of_view, changes = ChangesOfView(sets), Changes()
     known = sets.of([NodeName("node-1")], [NodeName("node-1")])
     builder = ViewBuilder()
-    starting = instance_manager("node-1", is_running=False)
+    starting = stopped(1)
     for record in instead(starting):
+        assert not isinstance(record, Unreadable)
         builder.apply(None, record)
     builder.settle()
     of_view.note_in(Changes(), builder.view)
@@ -413,21 +264,18 @@ def test_a_node_that_comes_to_run_what_is_needed_may_take_waiting_pods() -> None
     assert changes.nodes[ClusterChange.NODE] & known
 
 
-def test_a_volume_that_cannot_start_is_not_spared_where_another_one_is_attached() -> None:
-    other = replace(remote(node="node-1", attached_to="node-1"), name="other")
-    stranded = replica(on="node-3")
-    view = view_of(*instead(*MORE), node("node-3"), STOPPED, stranded, *bound(remote(), other))
-
-    found = ask(view, "vol", "other", candidates=["node-1"])
-
-    assert found.rejected == {"node-1": MANAGER}
+def beside(records: Records, of: Volume, attached: Volume) -> Rejection | None:
+    """Return why node-1 is rejected for a pod of two volumes."""
+    view = view_of(*records, *bound(of, replace(attached, name="other")))
+    return ask(view, "vol", "other", candidates=["node-1"]).rejected.get(NodeName("node-1"))
 
 
-def test_a_node_where_one_volume_is_attached_must_attach_the_other_one() -> None:
-    attached = remote(attached_to="node-1", node="node-1")
-    other = replace(remote(engine_image="engine:2"), name="other")
+def test_volume_that_cannot_start_is_not_spared_beside_one_that_is_attached():
+    records = [*instead(*MORE), THREE, STOPPED, *replicas_of("vol@3")]
 
-    for of, expected in ((other, EngineImageMissing()), (replace(attached, name="other"), None)):
-        view = view_of(*instead(), *bound(attached, of))
-        found = ask(view, "vol", "other", candidates=["node-1"])
-        assert found.rejected.get(NodeName("node-1")) == expected
+    assert beside(records, remote(), ON_1) == ReplicasCannotStart(awaited=(MANAGER_3,))
+
+
+def test_node_where_one_volume_is_attached_must_attach_the_other():
+    assert beside(instead(), ON_1, IMAGE_2) == ENGINE
+    assert beside(instead(), ON_1, ON_1) is None

@@ -5,7 +5,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from extender import ClusterView, Rejection, StepLimits
+from app.kube.resource import AnyRecord
+from extender import Rejection, StepLimits
 from extender.verdicts import REASONS
 from extender.verdicts.rejections import (
     DataLost,
@@ -48,7 +49,7 @@ from extender.verdicts.shortages import (
     TooFewShards,
     VolumesDoNotFit,
 )
-from longhorn import Locality, NodeName
+from longhorn import Locality, NodeName, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (
     GIB,
@@ -62,276 +63,135 @@ from tests.builders import (
     engine_image,
     instance_manager,
     node,
-    pending,
+    nodes_of,
     read,
-    replica,
+    replicas_of,
     setting,
     shard,
     view_of,
     volume,
+    volumes_of,
 )
 
+DISABLED, STRICT, BLOCK = volumes_of("vol~"), volumes_of("vol!"), [volume(disk_type="block")]
 # Best-fit decreasing puts 5 and 4 together; only a search finds 5, 3, 2 and 4, 4, 2.
-PUZZLE = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2, 2))]
-PUZZLE_DISKS = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
-
-SITUATIONS: list[tuple[Rejection, str, ClusterView]] = [
-    (
-        UnknownNode(),
-        "no Longhorn node of this name",
-        view_of(node("node-2"), *bound(volume())),
-    ),
-    (
-        DriverMissing(),
-        "Longhorn's CSI driver is not registered on the node",
-        view_of(node(), node("node-2"), csi_node("node-2"), *bound(volume())),
-    ),
-    (
-        EngineImageMissing(),
-        "the engine image of a volume is not ready on the Longhorn node",
-        view_of(node(), engine_image("node-2"), *bound(volume(engine_image="engine:1"))),
-    ),
-    (
-        InstanceManagerMissing(),
+PUZZLE = volumes_of("v0:5 v1:4 v2:4 v3:3 v4:2 v5:2")
+SHARDED = replace(
+    volume(locality=Locality.DISABLED, disk_type="block", soft=False, replicas=3),
+    data_chunks=2,
+    shard_bytes=5 * GIB,
+)
+V2_OFF = KubernetesNode(
+    name=NodeName("node-1"), labels={"node.longhorn.io/disable-v2-data-engine": "true"}
+)
+BLOCK_DISKS = [node(f"node-{n}", disk(type_="block")) for n in (1, 2)]
+VOL = volumes_of("vol")
+SITUATIONS: dict[Rejection, tuple[str, list[AnyRecord | Unreadable]]] = {
+    UnknownNode(): ("no Longhorn node of this name", [*nodes_of("2"), *bound(*VOL)]),
+    DriverMissing(): ("Longhorn's CSI driver is not registered on the node",
+        [*nodes_of("1 2"), csi_node("node-2"), *bound(*VOL)]),
+    EngineImageMissing(): ("the engine image of a volume is not ready on the Longhorn node",
+        [node(), engine_image("node-2"), *bound(volume(engine_image="engine:1"))]),
+    InstanceManagerMissing(): (
         "no instance manager runs on the Longhorn node for the data engine of a volume",
-        view_of(node(), instance_manager("node-2"), *bound(volume())),
-    ),
-    (
-        ReplicasCannotStart(awaited=("an instance manager runs on node node-2",)),
+        [node(), instance_manager("node-2"), *bound(*VOL)]),
+    ReplicasCannotStart(awaited=("an instance manager runs on node node-2",)): (
         "no replica of a volume can be read before an instance manager runs on node node-2",
-        view_of(
-            node(),
-            node("node-2"),
-            instance_manager("node-1"),
-            *bound(volume(locality=Locality.DISABLED)),
-            replica(on="node-2"),
-        ),
-    ),
-    (
-        VolumeFaulted(),
+        [*nodes_of("1 2"), instance_manager("node-1"), *bound(*DISABLED), *replicas_of("vol@2")]),
+    VolumeFaulted(): (
         "all replicas of a volume have failed: Longhorn attaches it once one is salvaged",
-        view_of(
-            node(), *bound(volume(locality=Locality.DISABLED)), replica(on="node-1", failed=True)
-        ),
-    ),
-    (
-        DataLost(),
+        [node(), *bound(*DISABLED), *replicas_of("vol@1/failed")]),
+    DataLost(): (
         "no replica with the data of a volume is left where Longhorn knows a node and disk",
-        view_of(node(), *bound(volume(locality=Locality.DISABLED)), replica(on="node-2")),
-    ),
-    (
-        EngineSwitchedOff(),
+        [node(), *bound(*DISABLED), *replicas_of("vol@2")]),
+    EngineSwitchedOff(): (
         "the data engine of a volume is switched off on the node by its label",
-        view_of(
-            node(),
-            KubernetesNode(
-                name=NodeName("node-1"),
-                labels={"node.longhorn.io/disable-v2-data-engine": "true"},
-            ),
-            *bound(volume(disk_type="block")),
-        ),
-    ),
-    (
-        UnreadableNode(),
+        [node(), V2_OFF, *bound(*BLOCK)]),
+    UnreadableNode(): (
         "Longhorn's objects of this node cannot be read; see the extender's log",
-        view_of(read(document("Node", "node-1", spec=5)), *bound(volume())),
-    ),
-    (
-        SettingUnreadable(setting="storage-minimal-available-percentage"),
+        [read(document("Node", "node-1", spec=5)), *bound(*VOL)]),
+    SettingUnreadable(setting="storage-minimal-available-percentage"): (
         "Longhorn setting storage-minimal-available-percentage has a value that cannot be read; "
         "correct it",
-        view_of(node(), *bound(volume()), setting("storage-minimal-available-percentage", "x")),
-    ),
-    (
-        NodeDeleting(),
-        "Longhorn node is being deleted",
-        view_of(node(deleting=True), *bound(volume())),
-    ),
-    (
-        NodeNotReady(),
-        "Longhorn node is not ready",
-        view_of(node(ready=False), *bound(volume())),
-    ),
-    (
-        NodeNotSchedulable(),
-        "Longhorn node is not schedulable, as when it is cordoned",
-        view_of(node(schedulable=False), *bound(volume())),
-    ),
-    (
-        NodeSchedulingDisabled(),
-        "scheduling is disabled on the Longhorn node",
-        view_of(node(allow_scheduling=False), *bound(volume())),
-    ),
-    (
-        NodeEvicting(),
-        "Longhorn node is being evicted",
-        view_of(node(evicting=True), *bound(volume())),
-    ),
-    (
-        LinkedCloneElsewhere(),
+        [node(), *bound(*VOL), setting("storage-minimal-available-percentage", "x")]),
+    NodeDeleting(): ("Longhorn node is being deleted", [node(deleting=True), *bound(*VOL)]),
+    NodeNotReady(): ("Longhorn node is not ready", [node(ready=False), *bound(*VOL)]),
+    NodeNotSchedulable(): ("Longhorn node is not schedulable, as when it is cordoned",
+        [node(schedulable=False), *bound(*VOL)]),
+    NodeSchedulingDisabled(): ("scheduling is disabled on the Longhorn node",
+        [node(allow_scheduling=False), *bound(*VOL)]),
+    NodeEvicting(): ("Longhorn node is being evicted", [node(evicting=True), *bound(*VOL)]),
+    LinkedCloneElsewhere(): (
         "Longhorn node has no replica of the volume that a linked clone shares data with",
-        view_of(
-            node(),
-            node("node-2"),
-            *bound(volume(linked_to="source")),
-            replica(of="source", on="node-2"),
-        ),
-    ),
-    (
-        NodeTags(selector=("storage", "gpu")),
+        [*nodes_of("1 2"), *bound(volume(linked_to="source")), *replicas_of("source@2")]),
+    NodeTags(selector=("storage", "gpu")): (
         "Longhorn node lacks a tag of node selector storage,gpu",
-        view_of(node(tags=["storage"]), *bound(volume(node_selector=["storage", "gpu"]))),
-    ),
-    (
-        NodeTags(selector=()),
+        [node(tags=["storage"]), *bound(volume(node_selector=["storage", "gpu"]))]),
+    NodeTags(selector=()): (
         "Longhorn node has tags, and a volume without node selector needs one without",
-        view_of(
-            node(tags=["gpu"]),
-            *bound(volume()),
-            setting("allow-empty-node-selector-volume", "false"),
-        ),
-    ),
-    (
-        Topology(),
-        "Longhorn node is outside the zones and regions a volume is limited to",
-        view_of(node(zone="a"), *bound(volume(topology=[("b", "")]))),
-    ),
-    (
-        ReplicasElsewhere(),
+        [node(tags=["gpu"]), *bound(*VOL), setting("allow-empty-node-selector-volume", "false")]),
+    Topology(): ("Longhorn node is outside the zones and regions a volume is limited to",
+        [node(zone="a"), *bound(volume(topology=[("b", "")]))]),
+    ReplicasElsewhere(): (
         "another candidate node already holds replicas of all the pod's Longhorn volumes",
-        view_of(node("node-1"), node("node-2"), *bound(volume()), replica(on="node-2")),
-    ),
-    (
-        StrictLocalElsewhere(),
+        [*nodes_of("1 2"), *bound(*VOL), *replicas_of("vol@2")]),
+    StrictLocalElsewhere(): (
         "a strict-local volume of the pod has its replica on another node",
-        view_of(
-            node("node-1"),
-            node("node-2", ready=False),
-            *bound(volume(locality=Locality.STRICT_LOCAL)),
-            replica(on="node-2"),
-        ),
-    ),
-    (
-        StrictLocalUnusable(),
+        [node(), node("node-2", ready=False), *bound(*STRICT), *replicas_of("vol@2")]),
+    StrictLocalUnusable(): (
         "the replica of a strict-local volume on this node cannot be used",
-        view_of(
-            node("node-1"),
-            *bound(volume(locality=Locality.STRICT_LOCAL)),
-            replica(active=False),
-        ),
-    ),
-    (
-        NoUsableDisk(),
-        "no disk of the Longhorn node takes new replicas",
-        view_of(node("node-1", disk(schedulable=False)), *bound(volume())),
-    ),
-    (
-        NoDiskOfType(type="block"),
-        "no usable block disk on the Longhorn node",
-        view_of(node(), *bound(volume(disk_type="block"))),
-    ),
-    (
-        DiskTags(selector=("ssd",)),
-        "no usable disk has all tags of disk selector ssd",
-        view_of(node("node-1", disk(tags=["hdd"])), *bound(volume(disk_selector=["ssd"]))),
-    ),
-    (
-        DiskTags(selector=()),
+        [node(), *bound(*STRICT), *replicas_of("vol@1/inactive")]),
+    NoUsableDisk(): ("no disk of the Longhorn node takes new replicas",
+        [node("node-1", disk(schedulable=False)), *bound(*VOL)]),
+    NoDiskOfType(type="block"): ("no usable block disk on the Longhorn node",
+        [node(), *bound(*BLOCK)]),
+    DiskTags(selector=("ssd",)): ("no usable disk has all tags of disk selector ssd",
+        [node("node-1", disk(tags=["hdd"])), *bound(volume(disk_selector=["ssd"]))]),
+    DiskTags(selector=()): (
         "no usable disk without tags, which a volume without disk selector needs",
-        view_of(
-            node("node-1", disk(tags=["hdd"])),
-            *bound(volume()),
-            setting("allow-empty-disk-selector-volume", "false"),
-        ),
-    ),
-    (
-        FilesystemLimit(size_bytes=16 * TIB),
+        [node("node-1", disk(tags=["hdd"])), *bound(*VOL),
+         setting("allow-empty-disk-selector-volume", "false")]),
+    FilesystemLimit(size_bytes=16 * TIB): (
         "a volume of 16 TiB is too large for the disks' file systems",
-        view_of(node("node-1", disk(maximum_bytes=40 * TIB)), *bound(volume(size_bytes=16 * TIB))),
-    ),
-    (
-        InsufficientStorage(size_bytes=101 * GIB),
+        [*nodes_of("1:40960"), *bound(*volumes_of("vol:16384"))]),
+    InsufficientStorage(size_bytes=101 * GIB): (
         "no disk of the Longhorn node has room for a volume of 101 GiB",
-        view_of(node(), *bound(volume(size_bytes=101 * GIB))),
-    ),
-    (
-        VolumesDoNotFit(volumes=2, size_bytes=102 * GIB),
+        [node(), *bound(*volumes_of("vol:101"))]),
+    VolumesDoNotFit(volumes=2, size_bytes=102 * GIB): (
         "the 2 volumes the pod needs here (102 GiB in all) do not fit together "
         "on the disks of the Longhorn node",
-        view_of(node(), *bound(volume("a", size_bytes=51 * GIB), volume("b", size_bytes=51 * GIB))),
-    ),
-    (
-        PendingReplicas(),
-        "the room is needed by replicas Longhorn is about to place",
-        view_of(
-            node(),
-            *bound(volume(size_bytes=60 * GIB)),
-            volume("other", size_bytes=60 * GIB),
-            pending(),
-        ),
-    ),
-    (
-        PackingUndecided(),
+        [node(), *bound(*volumes_of("a:51 b:51"))]),
+    PendingReplicas(): ("the room is needed by replicas Longhorn is about to place",
+        [node(), *bound(*volumes_of("vol:60")), *volumes_of("other:60"), *replicas_of("other>1")]),
+    PackingUndecided(): (
         "whether the pod's volumes fit on this node was not decided within the step limit",
-        view_of(node("node-1", *PUZZLE_DISKS), *bound(*PUZZLE)),
-    ),
-    (
-        NoRoomAnywhere(size_bytes=10 * GIB, by_open=False),
+        [*nodes_of("1:10,10"), *bound(*PUZZLE)]),
+    NoRoomAnywhere(size_bytes=10 * GIB, by_open=False): (
         "no disk of any Longhorn node takes a replica of a volume of 10 GiB, so Longhorn could not "
         "start it",
-        view_of(
-            node("node-1", disk(maximum_bytes=9 * GIB)),
-            *bound(volume(locality=Locality.DISABLED, replicas=3)),
-        ),
-    ),
-    (
-        TooFewShards(wanted=3, size_bytes=5 * GIB, by_open=False),
+        [*nodes_of("1:9"), *bound(*volumes_of("vol*3~"))]),
+    TooFewShards(wanted=3, size_bytes=5 * GIB, by_open=False): (
         "not all 3 shards of a volume have room: 5 GiB each, every one on a Longhorn node of its "
         "own",
-        view_of(
-            node("node-1", disk(type_="block")),
-            node("node-2", disk(type_="block")),
-            node("node-3"),
-            *bound(
-                replace(
-                    volume(locality=Locality.DISABLED, disk_type="block", soft=False, replicas=3),
-                    data_chunks=2,
-                    shard_bytes=5 * GIB,
-                )
-            ),
-            shard("vol-0", size_bytes=5 * GIB),
-        ),
-    ),
-    (
-        TooFewReplicas(wanted=3, size_bytes=10 * GIB, by_open=False),
+        [*BLOCK_DISKS, *nodes_of("3"), *bound(SHARDED), shard("vol-0", size_bytes=5 * GIB)]),
+    TooFewReplicas(wanted=3, size_bytes=10 * GIB, by_open=False): (
         "not all 3 replicas of a volume of 10 GiB have room, and Longhorn starts none with fewer "
         "(allow-volume-creation-with-degraded-availability is false)",
-        view_of(
-            node("node-1"),
-            node("node-2"),
-            setting("allow-volume-creation-with-degraded-availability", "false"),
-            *bound(volume(locality=Locality.DISABLED, replicas=3)),
-        ),
-    ),
-    (
-        LocalRoomAtRisk(),
+        [*nodes_of("1 2"), setting("allow-volume-creation-with-degraded-availability", "false"),
+         *bound(*volumes_of("vol*3~"))]),
+    LocalRoomAtRisk(): (
         "replicas that Longhorn is about to place may take the room of a strict-local one, which "
         "can be on its pod's node alone",
-        view_of(
-            node("node-1", disk(maximum_bytes=19 * GIB)),
-            node("node-2"),
-            *bound(volume(locality=Locality.STRICT_LOCAL)),
-            volume("other", locality=Locality.DISABLED),
-        ),
-    ),
-]
-IDS = [f"{rejection.reason}-{number}" for number, (rejection, _, _) in enumerate(SITUATIONS)]
+        [*nodes_of("1:19 2"), *bound(*STRICT), *volumes_of("other~")]),
+}  # fmt: skip
+IDS = [f"{rejection.reason}-{number}" for number, rejection in enumerate(SITUATIONS)]
 
 
-@pytest.mark.parametrize(("expected", "text", "view"), SITUATIONS, ids=IDS)
-def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) -> None:
+@pytest.mark.parametrize("expected", SITUATIONS, ids=IDS)
+def test_reason_is_reached(expected):
+    text, records = SITUATIONS[expected]
+    view, limits = view_of(*records), StepLimits(per_node=0, per_request=1_000)
     claims = [key.removeprefix("default/") for key in view.claims]
-    limits = StepLimits(per_node=0, per_request=1_000)
 
     result = ask(view, *claims, candidates=["node-1", "node-2"], limits=limits)
 
@@ -339,58 +199,47 @@ def test_reason_is_reached(expected: Rejection, text: str, view: ClusterView) ->
     assert str(expected) == text
 
 
-def test_situations_cover_every_reason() -> None:
+def test_situations_cover_every_reason():
     beside_others = {
         each.reason for each in (RoomHeld, PodUnscheduled, NodeReserved, MemberElsewhere)
     }
 
-    assert {rejection.reason for rejection, _, _ in SITUATIONS} == set(REASONS) - beside_others
+    assert {rejection.reason for rejection in SITUATIONS} == set(REASONS) - beside_others
     assert list(REASONS) == sorted(set(REASONS))
 
 
 HELD = "Longhorn node's room is held for other pods that are being scheduled"
-LOCKED = "another pod that was given this node may still be bound to it"
-RESERVED = "the node is reserved until the replicas of another pod are placed"
+HOLDS: list[tuple[Rejection, str, bool]] = [
+    (RoomHeld(by_open=True), HELD, True),
+    (RoomHeld(by_open=False), HELD, False),
+    (PodUnscheduled(), "another pod that was given this node may still be bound to it", True),
+    (NodeReserved(), "the node is reserved until the replicas of another pod are placed", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("rejection", "text", "by_open"),
-    [
-        (RoomHeld(by_open=True), HELD, True),
-        (
-            RoomHeld(by_open=False),
-            "Longhorn node's room is held for other pods that are being scheduled",
-            False,
-        ),
-        (PodUnscheduled(), LOCKED, True),
-        (
-            NodeReserved(),
-            "the node is reserved until the replicas of another pod are placed",
-            False,
-        ),
-    ],
-)
-def test_holds_of_other_pods(rejection: Rejection, text: str, *, by_open: bool) -> None:
+@pytest.mark.parametrize(("rejection", "text", "by_open"), HOLDS)
+def test_holds_of_other_pods(rejection, text, by_open):
     assert (str(rejection), rejection.by_open) == (text, by_open)
 
 
-def test_texts_read_well_after_the_number_of_nodes() -> None:
+def test_texts_read_well_after_the_number_of_nodes():
     """kube-scheduler writes `1 TEXT`, so a text begins with what it is about."""
-    texts = [text for _, text, _ in SITUATIONS] + [HELD, LOCKED, RESERVED]
+    texts = [text for text, _ in SITUATIONS.values()] + [text for _, text, _ in HOLDS]
 
     assert [each for each in texts if re.match("(its?|there|this|that|they)\\b", each)] == []
 
 
-def test_reasons_serve_as_metric_labels() -> None:
+def test_reasons_serve_as_metric_labels():
     assert [reason for reason in REASONS if not re.fullmatch("[a-z]+(_[a-z]+)*", reason)] == []
 
 
-@pytest.mark.parametrize(("text", "view"), [(text, view) for _, text, view in SITUATIONS], ids=IDS)
-def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterView) -> None:
-    sizes = [each.replica_bytes for each in view.volumes.values()]
+@pytest.mark.parametrize(("text", "records"), SITUATIONS.values(), ids=IDS)
+def test_texts_have_no_number_but_what_the_pod_needs(text, records):
+    volumes = view_of(*records).volumes.values()
+    sizes = [each.replica_bytes for each in volumes]
     needed = {str(size // unit) for size in [*sizes, sum(sizes)] for unit in (GIB, TIB)}
 
-    wanted = {str(each.wanted_replicas) for each in view.volumes.values()}
+    wanted = {str(each.wanted_replicas) for each in volumes}
     without_names = re.sub(r"node-\d", "", text)
     assert set(re.findall(r"\d+", without_names)) <= {str(len(sizes)), *needed, *wanted}
 
@@ -405,7 +254,7 @@ def test_texts_have_no_number_but_what_the_pod_needs(text: str, view: ClusterVie
         (1, "1 B"),
     ],
 )
-def test_sizes_are_exact(size_bytes: int, text: str) -> None:
+def test_sizes_are_exact(size_bytes, text):
     rejection = InsufficientStorage(size_bytes=size_bytes)
 
     assert str(rejection) == f"no disk of the Longhorn node has room for a volume of {text}"
