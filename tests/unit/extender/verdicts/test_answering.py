@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from extender import Basis, Extender, StepLimits, UnresolvableClaimError
+from app.kube.resource import AnyRecord
+from extender import Basis, ClusterView, Extender, Rejection, StepLimits, UnresolvableClaimError
 from extender.verdicts.rejections import (
     NodeNotReady,
     NodeNotSchedulable,
@@ -13,233 +14,126 @@ from extender.verdicts.rejections import (
     UnknownNode,
     UnreadableNode,
 )
-from extender.verdicts.shortages import PackingUndecided, VolumesDoNotFit
-from longhorn import Locality, Node, NodeName, Volume, VolumeName
+from extender.verdicts.shortages import InsufficientStorage, PackingUndecided, VolumesDoNotFit
+from longhorn import NodeName, Unreadable, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
-    accepted,
     ask,
     bound,
     disk,
     document,
     node,
     node_document,
-    pending,
+    nodes_of,
     pod,
     read_as_unreadable,
-    rejection,
-    replica,
+    replicas_of,
     setting,
     view_of,
     volume,
+    volumes_of,
 )
 
-FULL = disk(scheduled_bytes=100 * GIB)
-STRICT = volume(locality=Locality.STRICT_LOCAL)
+NODES, FULL = nodes_of("1 2"), node("node-1", disk(scheduled_bytes=100 * GIB))
+LOCAL, STRICT, REMOTE = bound(*volumes_of("vol")), bound(*volumes_of("vol!")), volumes_of("vol~")
+AB = bound(*volumes_of("a b"))
+CORDONED, DOWN = node("node-1", schedulable=False), node("node-1", ready=False)
+TIGHT = node("node-1", disk(maximum_bytes=110 * GIB, listed={"old-r-1": 100 * GIB}))
+HELD, HELD_STRICT = ReplicasElsewhere(), StrictLocalElsewhere()
+NO_ROOM = InsufficientStorage(size_bytes=10 * GIB)
 
 
-def names(*candidates: str) -> list[NodeName]:
-    return [NodeName(name) for name in candidates]
+def unreadable(kind: str, name: str, **fields: object) -> Unreadable:
+    return read_as_unreadable(document(kind, name) | fields)
 
 
-def test_pod_without_local_volumes_keeps_all_candidates_where_they_can_be_attached() -> None:
-    elsewhere = node("node-2"), node("node-1", schedulable=False)
-    view = view_of(*elsewhere, *bound(volume(locality=Locality.DISABLED)))
-
-    result = ask(view, candidates=["node-1", "unknown"])
-
-    assert (result.basis, result.accepted) == (Basis.NOTHING_LOCAL, ["node-1"])
-    assert result.rejected == {"unknown": UnknownNode()}
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        pytest.param(document("Node", "node-1", spec=[]), id="the-node"),
-        pytest.param(
-            node_document(disk_status={"storageMaximum": "large"}), id="a-disk-of-the-node"
-        ),
-        pytest.param(
-            document("Node", "node-1") | {"apiVersion": "longhorn.io/v1beta1"}, id="old-version"
-        ),
-    ],
+BROKEN_REPLICA = unreadable(
+    "Replica", "vol-r-1", spec={"volumeName": "vol", "nodeID": "a", "volumeSize": "?"}
 )
-def test_node_that_cannot_be_read_is_rejected(broken: dict[str, object]) -> None:
-    view = view_of(node("node-2"), read_as_unreadable(broken), *bound(volume()))
-
-    result = ask(view, candidates=["node-1", "node-2"])
-
-    assert result.accepted == ["node-2"]
-    assert result.rejected == {"node-1": UnreadableNode()}
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"nodeID": "node-1", "volumeSize": "large"}, id="placed-there"),
-        pytest.param({"hardNodeAffinity": "node-1", "volumeSize": "large"}, id="bound-to-it"),
-    ],
-)
-def test_node_of_an_unreadable_replica_is_rejected(spec: dict[str, object]) -> None:
-    broken = read_as_unreadable(document("Replica", "other-r-1", spec=spec))
-    view = view_of(node("node-1"), node("node-2"), broken, *bound(volume()))
-
-    result = ask(view)
-
-    assert ask(view, candidates=["node-1", "node-2"]).rejected == {"node-1": UnreadableNode()}
-    assert result.accepted == ["node-2"]
-
-
-def test_unreadable_setting_does_not_hinder_a_restart() -> None:
-    view = view_of(
-        node(), *bound(volume()), replica(), setting("allow-empty-disk-selector-volume", "?")
-    )
-
-    assert accepted(view) == ["node-1"]
-
-
-def test_unreadable_setting_costs_no_node_when_nothing_is_local() -> None:
-    view = view_of(
-        node(),
-        *bound(volume(locality=Locality.DISABLED)),
-        setting("storage-over-provisioning-percentage", "abc"),
-    )
-
-    assert accepted(view) == ["node-1"]
-
-
-@pytest.mark.parametrize(
-    "holder",
-    [
-        pytest.param(node("node-1"), id="open"),
-        pytest.param(node("node-1", FULL), id="full"),
-        pytest.param(node("node-1", schedulable=False), id="cordoned"),
-        pytest.param(node("node-1", allow_scheduling=False, evicting=True), id="evicting"),
-        pytest.param(node("node-1", tags=["other"]), id="wrong-tags"),
-    ],
-)
-def test_pod_restarts_where_its_copy_is(holder: Node) -> None:
-    view = view_of(holder, node("node-2"), *bound(volume(node_selector=["mine"])), replica())
-
-    result = ask(view)
-
-    assert (result.basis, result.accepted) == (Basis.REPLICAS, ["node-1"])
-    assert result.rejected == {"node-2": ReplicasElsewhere()}
-
-
-def test_pod_restarts_on_any_node_with_replicas_of_all_its_volumes() -> None:
-    replicas = [
-        replica("a-r-1", of="a", on="node-1"),
-        replica("a-r-2", of="a", on="node-2"),
-        replica("b-r-1", of="b", on="node-2"),
-        replica("b-r-2", of="b", on="node-3"),
-    ]
-    nodes = [node(f"node-{n}") for n in (1, 2, 3, 4)]
-    view = view_of(*nodes, *bound(volume("a"), volume("b")), *replicas)
-
-    assert accepted(view, "a", "b") == ["node-2"]
-    assert accepted(view, "a") == ["node-1", "node-2"]
+BROKEN: dict[str, Unreadable] = {
+    "node": unreadable("Node", "node-1", spec=[]),
+    "disk": read_as_unreadable(node_document(disk_status={"storageMaximum": "large"})),
+    "node-of-an-old-version": unreadable("Node", "node-1", apiVersion="longhorn.io/v1beta1"),
+}
+HOLDERS = {
+    "open": node("node-1"),
+    "full": FULL,
+    "cordoned": CORDONED,
+    "evicting": node("node-1", allow_scheduling=False, evicting=True),
+    "without-the-tags": node("node-1", tags=["other"]),
+}
+MINE = bound(volume(node_selector=["mine"]))
+BY_REPLICAS, BY_ROOM, NO_NEED = Basis.REPLICAS, Basis.PLACEMENT, Basis.NOTHING_LOCAL
+Records = list[AnyRecord | Unreadable]
+ROWS: dict[str, tuple[Records, str, Basis, str, dict[str, Rejection]]] = {
+    # Records and replicas; what the answer rests on, the numbers of nodes accepted, the rejected.
+    "remote-volume": ([node("node-2"), CORDONED, *bound(*REMOTE)], "",
+        NO_NEED, "1", {"7": UnknownNode()}),
+    **{f"unreadable-{name}": ([node("node-2"), broken, *LOCAL], "",
+        BY_ROOM, "2", {"1": UnreadableNode()}) for name, broken in BROKEN.items()},
+    **{f"unreadable-replica-{name}": ([*NODES, *LOCAL,
+        unreadable("Replica", "other-r-1", spec={"volumeSize": "large", field: "node-1"})], "",
+        BY_ROOM, "2", {"1": UnreadableNode()})
+        for name, field in (("placed-there", "nodeID"), ("pinned-to-it", "hardNodeAffinity"))},
+    "unreadable-setting-lets-a-pod-restart": (
+        [node(), *LOCAL, setting("allow-empty-disk-selector-volume", "?")], "vol@1",
+        BY_REPLICAS, "1", {}),
+    "unreadable-setting-costs-remote-volumes-no-node": (
+        [node(), *bound(*REMOTE), setting("storage-over-provisioning-percentage", "abc")], "",
+        NO_NEED, "1", {}),
+    **{f"unreadable-replica-costs-no-node-if-{name}": (
+        [*NODES, *bound(of), BROKEN_REPLICA], "", NO_NEED, "1 2", {})
+        for name, of in (("remote", REMOTE[0]), ("shared", volume(shared=True)))},
+    **{f"restart-on-a-node-{name}": ([holder, node("node-2"), *MINE], "vol@1",
+        BY_REPLICAS, "1", {"2": HELD}) for name, holder in HOLDERS.items()},
+    "restart-with-replicas-of-all-volumes": ([*nodes_of("1 2 3 4"), *AB], "a@1 a@2 b@2 b@3",
+        BY_REPLICAS, "2", {"1": HELD, "3": HELD, "4": HELD}),
+    "restart-with-replicas-of-its-one-volume": (
+        [*nodes_of("1 2 3 4"), *bound(*volumes_of("a")), *volumes_of("b")], "a@1 a@2 b@2 b@3",
+        BY_REPLICAS, "1 2", {"3": HELD, "4": HELD}),
+    "evicted-replicas-serve-where-no-candidate-has-others": (
+        [*nodes_of("1 2 3 4"), *LOCAL], "vol@1/evicting vol@2/evicting vol@3",
+        BY_REPLICAS, "2 1", {"4": HELD}),
+    "evicted-replica-of-one-volume-prefers-another-node": (
+        [*NODES, *AB], "a@1 b@1/evicting a@2 b@2", BY_REPLICAS, "2", {"1": HELD}),
+    "replicas-on-no-candidate-leave-it-to-room": (
+        [*NODES, node("node-3", *FULL.disks), *LOCAL], "vol@1",
+        BY_ROOM, "2", {"3": NO_ROOM}),
+    "replica-here-needs-no-room-beside-a-new-one": (
+        [TIGHT, *nodes_of("2:109"), *bound(*volumes_of("old:100 new"))], "old:100@1",
+        BY_ROOM, "1", {"2": VolumesDoNotFit(volumes=2, size_bytes=110 * GIB)}),
+    "replica-of-one-volume-needs-room-for-the-other": (
+        [CORDONED, *AB], "a@1", BY_ROOM, "", {"1": NodeNotSchedulable()}),
+    "strict-volume-goes-to-the-placed-one": ([*NODES, *bound(*volumes_of("old! new!"))], "old@2",
+        BY_ROOM, "2", {"1": HELD_STRICT}),
+    "strict-volume-with-an-unusable-replica-fits-nowhere": ([*NODES, *STRICT], "vol@1/inactive",
+        BY_ROOM, "", {"1": StrictLocalUnusable(), "2": HELD_STRICT}),
+    "strict-volume-of-a-node-that-is-down": ([DOWN, node("node-2"), *STRICT], "vol@1",
+        BY_ROOM, "", {"1": NodeNotReady(), "2": HELD_STRICT}),
+    "strict-volume-with-a-replica-being-deleted-starts-anew": (
+        [*NODES, *STRICT], "vol@1/deleting", BY_ROOM, "1 2", {}),
+    "strict-volume-that-waits-for-one-node-starts-on-another": ([FULL, node("node-2"), *STRICT],
+        "vol>1", BY_ROOM, "2", {"1": NO_ROOM}),
+}  # fmt: skip
 
 
-def test_evicted_replicas_serve_when_no_candidate_has_others() -> None:
-    evicted = [replica(f"vol-r-{n}", on=f"node-{n}", evicting=True) for n in (1, 2)]
-    nodes = [node(f"node-{n}") for n in (1, 2, 3, 4)]
-    view = view_of(*nodes, *bound(volume()), *evicted, replica("vol-r-3", on="node-3"))
+@pytest.mark.parametrize("name", ROWS)
+def test_candidates_that_are_accepted(name):
+    records, replicas, basis, numbers, why = ROWS[name]
+    view = view_of(*records, *replicas_of(replicas))
+    accepted = [f"node-{number}" for number in numbers.split()]
+    rejected = {f"node-{number}": each for number, each in why.items()}
+    claims = [key.removeprefix("default/") for key in view.claims]
 
-    assert accepted(view, candidates=["node-2", "node-4", "node-1"]) == ["node-2", "node-1"]
+    result = ask(view, *claims, candidates=[*accepted, *rejected])
 
-
-def test_one_evicted_copy_among_several_volumes_is_enough_to_prefer_another_node() -> None:
-    replicas = [
-        replica("a-r-1", of="a", on="node-1"),
-        replica("b-r-1", of="b", on="node-1", evicting=True),
-        replica("a-r-2", of="a", on="node-2"),
-        replica("b-r-2", of="b", on="node-2"),
-    ]
-    view = view_of(node("node-1"), node("node-2"), *bound(volume("a"), volume("b")), *replicas)
-
-    assert accepted(view, "a", "b") == ["node-2"]
+    assert (result.basis, result.accepted, result.rejected) == (basis, accepted, rejected)
 
 
-def test_nodes_are_judged_by_room_when_no_candidate_has_the_replicas() -> None:
-    view = view_of(
-        node("node-1"), node("node-2"), node("node-3", FULL), *bound(volume()), replica()
-    )
-
-    result = ask(view, candidates=["node-2", "node-3"])
-
-    assert (result.basis, result.accepted) == (Basis.PLACEMENT, ["node-2"])
-
-
-def test_volume_with_a_copy_here_needs_no_room_beside_a_new_one() -> None:
-    tight = node("node-1", disk(maximum_bytes=110 * GIB, listed={"old-r-1": 100 * GIB}))
-    view = view_of(
-        tight,
-        node("node-2", disk(maximum_bytes=109 * GIB)),
-        *bound(volume("old", size_bytes=100 * GIB), volume("new")),
-        replica("old-r-1", of="old", size_bytes=100 * GIB),
-    )
-
-    result = ask(view, "old", "new")
-
-    assert result.accepted == ["node-1"]
-    assert result.rejected == {"node-2": VolumesDoNotFit(volumes=2, size_bytes=110 * GIB)}
-
-
-def test_node_with_some_replicas_must_take_new_replicas_for_the_others() -> None:
-    view = view_of(
-        node(schedulable=False),
-        *bound(volume("old"), volume("new")),
-        replica("old-r-1", of="old"),
-    )
-
-    assert rejection(view, "old", "new") == NodeNotSchedulable()
-
-
-def test_new_strict_local_volume_goes_to_the_placed_one() -> None:
-    volumes = [volume(name, locality=Locality.STRICT_LOCAL) for name in ("old", "new")]
-    view = view_of(
-        node("node-1"), node("node-2"), *bound(*volumes), replica("old-r-1", of="old", on="node-2")
-    )
-
-    result = ask(view, "old", "new")
-
-    assert result.accepted == ["node-2"]
-    assert result.rejected == {"node-1": StrictLocalElsewhere()}
-
-
-def test_strict_local_volume_whose_replica_cannot_be_used_fits_nowhere() -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(STRICT), replica(active=False))
-
-    assert ask(view).rejected == {
-        "node-1": StrictLocalUnusable(),
-        "node-2": StrictLocalElsewhere(),
-    }
-
-
-def test_a_node_that_is_down_is_not_the_one_of_a_strict_local_volume() -> None:
-    view = view_of(node("node-1", ready=False), node("node-2"), *bound(STRICT), replica())
-
-    assert ask(view).rejected == {"node-1": NodeNotReady(), "node-2": StrictLocalElsewhere()}
-
-
-def test_strict_local_volume_whose_replica_is_being_deleted_may_start_anew() -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(STRICT), replica(deleting=True))
-
-    assert accepted(view) == ["node-1", "node-2"]
-
-
-BROKEN_REPLICA = read_as_unreadable(
-    document("Replica", "vol-r-1", spec={"volumeName": "vol", "nodeID": "a", "volumeSize": "?"})
-)
-
-
-def test_volume_is_not_sent_away_from_a_replica_that_cannot_be_read() -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(STRICT), BROKEN_REPLICA)
-
+def test_volume_is_not_sent_away_from_a_replica_that_cannot_be_read():
     with pytest.raises(UnresolvableClaimError) as caught:
-        ask(view)
+        ask(view_of(*NODES, *STRICT, BROKEN_REPLICA))
 
     assert str(caught.value) == (
         "Volume vol cannot be judged; "
@@ -247,33 +141,15 @@ def test_volume_is_not_sent_away_from_a_replica_that_cannot_be_read() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "remote",
-    [
-        pytest.param(volume(locality=Locality.DISABLED), id="disabled"),
-        pytest.param(volume(shared=True), id="shared"),
-    ],
-)
-def test_replica_that_cannot_be_read_costs_no_node_when_nothing_is_local(remote: Volume) -> None:
-    view = view_of(node("node-1"), node("node-2"), *bound(remote), BROKEN_REPLICA)
-
-    assert accepted(view) == ["node-1", "node-2"]
-
-
-def test_strict_local_volume_that_waits_for_one_node_may_start_on_another() -> None:
-    waiting = replica(on="", pinned_to="node-1", healthy_once=False)
-    view = view_of(node("node-1", FULL), node("node-2"), *bound(STRICT), waiting)
-
-    assert accepted(view) == ["node-2"]
-
-
-SIZES = (5, 4, 4, 3, 2, 2)
-PUZZLE = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate(SIZES)]
+PUZZLE = volumes_of("v0:5 v1:4 v2:4 v3:3 v4:2 v5:2")
 """Fits two disks of 10 GiB, but only a search of 7 steps finds how."""
+CLAIMS = [each.name for each in PUZZLE]
 
 
-def puzzle_node(name: str) -> Node:
-    return node(name, *(disk(f"disk-{n}", maximum_bytes=10 * GIB) for n in (1, 2)))
+def accepted_by(
+    extender: Extender, view: ClusterView, *claims: str, on: str = "node-1"
+) -> list[NodeName]:
+    return [*extender.filter(pod(*claims), [NodeName(each) for each in on.split()], view).accepted]
 
 
 @pytest.mark.parametrize(
@@ -286,96 +162,83 @@ def puzzle_node(name: str) -> Node:
         pytest.param(100, 100, ["node-1", "node-2", "node-3"], id="enough-for-all"),
     ],
 )
-def test_step_limits(per_node: int, per_request: int, expected: list[str]) -> None:
-    view = view_of(*(puzzle_node(f"node-{n}") for n in (1, 2, 3)), *bound(*PUZZLE))
-    claims = [volume.name for volume in PUZZLE]
+def test_step_limits(per_node, per_request, expected):
+    view = view_of(*nodes_of("1:10,10 2:10,10 3:10,10"), *bound(*PUZZLE))
 
-    result = ask(view, *claims, limits=StepLimits(per_node=per_node, per_request=per_request))
+    result = ask(view, *CLAIMS, limits=StepLimits(per_node=per_node, per_request=per_request))
 
     assert result.accepted == expected
     assert set(result.rejected.values()) <= {PackingUndecided()}
     assert result.steps <= per_request
 
 
-def test_verdict_cut_short_by_the_request_limit_is_not_remembered() -> None:
-    view = view_of(*(puzzle_node(f"node-{n}") for n in (1, 2)), *bound(*PUZZLE))
-    asked = pod(*(volume.name for volume in PUZZLE))
+def test_verdict_cut_short_by_the_request_limit_is_not_remembered():
+    view = view_of(*nodes_of("1:10,10 2:10,10"), *bound(*PUZZLE))
     extender = Extender(StepLimits(per_node=100, per_request=10))
-    extender.filter(asked, names("node-1", "node-2"), view)
+    accepted_by(extender, view, *CLAIMS, on="node-1 node-2")
 
-    result = extender.filter(asked, names("node-2"), view)
-
-    assert result.accepted == ["node-2"]
+    assert accepted_by(extender, view, *CLAIMS, on="node-2") == ["node-2"]
 
 
-def test_remembered_verdicts_take_no_steps() -> None:
-    view = view_of(puzzle_node("node-1"), *bound(*PUZZLE))
-    asked = pod(*(volume.name for volume in PUZZLE))
-    extender = Extender(GENEROUS)
-    first = extender.filter(asked, names("node-1"), view)
+def test_verdicts_that_are_remembered_take_no_steps():
+    view, extender = view_of(*nodes_of("1:10,10"), *bound(*PUZZLE)), Extender(GENEROUS)
 
-    second = extender.filter(asked, names("node-1"), view)
+    first, second = (extender.filter(pod(*CLAIMS), [NodeName("node-1")], view) for _ in range(2))
 
     assert (first.steps > 0, second.steps) == (True, 0)
     assert second.accepted == first.accepted
 
 
-def test_setting_that_changed_is_heeded() -> None:
-    large = volume(size_bytes=150 * GIB)
-    before = view_of(node(), *bound(large))
-    after = view_of(node(), *bound(large), setting("storage-over-provisioning-percentage", "200"))
+def test_setting_that_changed_is_heeded():
+    records, extender = [node(), *bound(*volumes_of("vol:150"))], Extender(GENEROUS)
+    accepted_by(extender, view_of(*records))
+
+    more = setting("storage-over-provisioning-percentage", "200")
+
+    assert accepted_by(extender, view_of(*records, more)) == ["node-1"]
+
+
+def test_pod_that_brings_a_pending_replica_is_judged_without_it():
+    view = view_of(node(), *bound(*volumes_of("vol:60 other:60")), *replicas_of("other:60>1"))
     extender = Extender(GENEROUS)
-    extender.filter(pod(), names("node-1"), before)
 
-    assert extender.filter(pod(), names("node-1"), after).accepted == ["node-1"]
-
-
-def test_pod_that_brings_a_pending_replica_is_judged_without_it() -> None:
-    volumes = volume("vol", size_bytes=60 * GIB), volume("other", size_bytes=60 * GIB)
-    view = view_of(node(), *bound(*volumes), pending(of="other", size_bytes=60 * GIB))
-    extender = Extender(GENEROUS)
-    assert extender.filter(pod("vol"), names("node-1"), view).accepted == []
-
-    assert extender.filter(pod("other"), names("node-1"), view).accepted == ["node-1"]
+    assert accepted_by(extender, view, "vol") == []
+    assert accepted_by(extender, view, "other") == ["node-1"]
 
 
-def test_pending_replica_counts_no_longer_when_its_volume_is_deleted() -> None:
-    other = volume("other", size_bytes=60 * GIB)
-    view = view_of(node(), *bound(volume(size_bytes=60 * GIB)), other, pending())
-    extender = Extender(GENEROUS)
-    assert extender.filter(pod(), names("node-1"), view).accepted == []
+def test_pending_replica_counts_no_longer_when_its_volume_is_deleted():
+    own, other = volumes_of("vol:60 other:60")
+    view, extender = (
+        view_of(node(), *bound(own), other, *replicas_of("other>1")),
+        Extender(GENEROUS),
+    )
+    assert accepted_by(extender, view) == []
 
     remaining = {name: each for name, each in view.volumes.items() if name != "other"}
     later = msgspec.structs.replace(view, volumes=remaining)  # no space was replaced
     later.volume_changes.add(VolumeName("other"))
 
-    assert extender.filter(pod(), names("node-1"), later).accepted == ["node-1"]
+    assert accepted_by(extender, later) == ["node-1"]
 
 
-def test_strict_local_pod_does_not_spoil_what_is_remembered_of_another() -> None:
-    placed = volume("placed", locality=Locality.STRICT_LOCAL)
+def test_strict_local_pod_does_not_spoil_what_is_remembered_of_another():
     view = view_of(
         node("node-1"),
         node("node-2", disk(ready=False)),
-        *bound(placed, volume("free")),
-        replica("placed-r-1", of="placed", on="node-2"),
+        *bound(*volumes_of("placed! free")),
+        *replicas_of("placed@2"),
     )
     extender = Extender(GENEROUS)
-    assert extender.filter(pod("placed"), names("node-1"), view).accepted == []
 
-    assert extender.filter(pod("free"), names("node-1"), view).accepted == ["node-1"]
-    assert extender.filter(pod("placed"), names("node-1"), view).accepted == []
+    found = [accepted_by(extender, view, claim) for claim in ("placed", "free", "placed")]
+
+    assert found == [[], ["node-1"], []]
 
 
-def test_many_different_needs_are_answered_as_the_first_was() -> None:
-    volumes = [volume(f"v{n}", size_bytes=(90 + n) * GIB) for n in range(40)]
-    view = view_of(node(), *bound(*volumes))
-    extender = Extender(GENEROUS)
+def test_needs_of_many_kinds_are_answered_as_the_first_was():
+    volumes = volumes_of(" ".join(f"v{n}:{90 + n}" for n in range(40)))
+    view, extender = view_of(node(), *bound(*volumes)), Extender(GENEROUS)
 
-    def fitting() -> list[int]:
-        return [
-            n for n in range(40) if extender.filter(pod(f"v{n}"), names("node-1"), view).accepted
-        ]
-
-    assert fitting() == list(range(11))
-    assert fitting() == list(range(11))
+    for _ in range(2):
+        fitting = [n for n in range(40) if accepted_by(extender, view, f"v{n}")]
+        assert fitting == list(range(11))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from app.kube.resource import AnyRecord
 from extender import Rejection
 from extender.verdicts.rejections import NodeNotReady, NodeTags, Topology
 from extender.verdicts.shortages import (
@@ -13,7 +12,7 @@ from extender.verdicts.shortages import (
     NoUsableDisk,
     VolumesDoNotFit,
 )
-from longhorn import Node, NodeName, Volume
+from longhorn import BackingImage, Disk, Node, Volume
 from tests.builders import (
     GIB,
     TIB,
@@ -22,135 +21,82 @@ from tests.builders import (
     bound,
     disk,
     node,
-    rejection,
+    nodes_of,
     view_of,
     volume,
+    volumes_of,
 )
 
 
-@pytest.mark.parametrize(
-    ("node", "volumes", "expected"),
-    [
-        pytest.param(
-            node(ready=False, tags=["x"]),
-            [volume(node_selector=["y"])],
-            NodeNotReady(),
-            id="state-of-the-node-before-its-tags",
-        ),
-        pytest.param(
-            node("node-1", disk(schedulable=False), zone="a"),
-            [volume(topology=[("b", "")])],
-            Topology(),
-            id="topology-before-disks",
-        ),
-        pytest.param(
-            node("node-1", disk(schedulable=False)),
-            [volume(size_bytes=16 * TIB, disk_type="block")],
-            NoUsableDisk(),
-            id="no-disk-at-all",
-        ),
-        pytest.param(
-            node("node-1", disk(), disk("disk-2", type_="block", schedulable=False)),
-            [volume(disk_type="block")],
-            NoDiskOfType(type="block"),
-            id="the-block-disk-is-unusable",
-        ),
-        pytest.param(
-            node("node-1", disk(tags=["a"])),
-            [volume(disk_selector=["a", "b"], size_bytes=16 * TIB)],
-            DiskTags(selector=("a", "b")),
-            id="tags-before-size",
-        ),
-        pytest.param(
-            node("node-1", disk(maximum_bytes=10 * GIB)),
-            [volume(size_bytes=16 * TIB)],
-            FilesystemLimit(size_bytes=16 * TIB),
-            id="file-system-before-room",
-        ),
-        pytest.param(
-            node("node-1", disk(available_bytes=20 * GIB)),
-            [volume()],
-            InsufficientStorage(size_bytes=10 * GIB),
-            id="file-system-too-full-for-anything",
-        ),
-        pytest.param(
-            node(),
-            [volume("a", size_bytes=200 * GIB), volume("b", size_bytes=300 * GIB)],
-            InsufficientStorage(size_bytes=300 * GIB),
-            id="the-largest-volume-is-named",
-        ),
-        pytest.param(
-            node(),
-            [volume("a", size_bytes=60 * GIB), volume("b", disk_type="block")],
-            NoDiskOfType(type="block"),
-            id="the-volume-that-has-no-disk-is-named",
-        ),
-        pytest.param(
-            node("node-1", disk("disk-1"), disk("disk-2")),
-            [volume(name, size_bytes=60 * GIB) for name in "abc"],
-            VolumesDoNotFit(volumes=3, size_bytes=180 * GIB),
-            id="each-fits-alone",
-        ),
-    ],
-)
-def test_reason(node: Node, volumes: list[Volume], expected: Rejection) -> None:
-    view = view_of(node, *bound(*volumes))
-
-    assert rejection(view, *(volume.name for volume in volumes)) == expected
+def with_disks(*disks: Disk, zone: str = "") -> Node:
+    return node("node-1", *disks, zone=zone)
 
 
-@pytest.mark.parametrize(
-    ("volume", "image", "expected"),
-    [
-        pytest.param(volume(backing_image="image"), backing_image(), None, id="no-selectors"),
-        pytest.param(
-            volume(backing_image="image"),
-            backing_image(node_selector=["gpu"]),
-            NodeTags(selector=("gpu",)),
-            id="node-selector-of-the-image",
-        ),
-        pytest.param(
-            volume(backing_image="image", disk_selector=["ssd"]),
-            backing_image(disk_selector=["nvme"]),
-            DiskTags(selector=("nvme",)),
-            id="disk-selector-of-the-image",
-        ),
-        pytest.param(
-            volume(backing_image="image", disk_selector=["hdd"]),
-            backing_image(disk_selector=["ssd"]),
-            DiskTags(selector=("hdd",)),
-            id="disk-selector-of-the-volume",
-        ),
-        pytest.param(
-            volume(backing_image="image", disk_selector=["ssd"], node_selector=["storage"]),
-            backing_image(disk_selector=["ssd"], node_selector=["storage"]),
-            None,
-            id="both-met",
-        ),
-    ],
-)
-def test_selectors_of_a_backing_image(
-    volume: Volume, image: AnyRecord, expected: Rejection | None
-) -> None:
-    tagged = node("node-1", disk(tags=["ssd"]), tags=["storage"])
-    view = view_of(tagged, *bound(volume), image)
-
-    assert ask(view).rejected.get(NodeName("node-1")) == expected
+def with_tags(*tags: list[str]) -> Node:
+    return with_disks(*(disk(f"disk-{n}", tags=each) for n, each in enumerate(tags)))
 
 
-@pytest.mark.parametrize(
-    ("tags", "named"),
-    [
-        pytest.param([[], ["ssd"]], ("nvme",), id="the-one-that-no-disk-meets"),
-        pytest.param([[], ["ssd"], ["ssd"]], ("nvme",), id="however-many-disks"),
-        pytest.param([["ssd"], ["nvme"]], ("ssd", "nvme"), id="both-if-no-one-disk-meets-both"),
-    ],
-)
-def test_selector_that_is_named_is_met_by_no_disk(
-    tags: list[list[str]], named: tuple[str, ...]
-) -> None:
-    disks = [disk(f"disk-{n}", tags=each) for n, each in enumerate(tags)]
-    picky = volume(backing_image="image", disk_selector=["ssd"])
-    view = view_of(node("node-1", *disks), *bound(picky), backing_image(disk_selector=["nvme"]))
+def imaged(node_selector: str = "", disk_selector: str = "") -> list[Volume]:
+    """Build a volume of a backing image with such selectors."""
+    return [
+        volume(
+            backing_image="image",
+            node_selector=node_selector.split(),
+            disk_selector=disk_selector.split(),
+        )
+    ]
 
-    assert rejection(view) == DiskTags(selector=named)
+
+PLAIN = backing_image()
+TAGGED = node("node-1", disk(tags=["ssd"]), tags=["storage"])
+STORAGE = backing_image(node_selector=["storage"], disk_selector=["ssd"])
+NVME = backing_image(disk_selector=["nvme"])
+ROWS: dict[str, tuple[Node, list[Volume], BackingImage, Rejection | None]] = {
+    "node-state-before-its-tags": (node(ready=False, tags=["x"]), [volume(node_selector=["y"])],
+        PLAIN, NodeNotReady()),
+    "topology-before-disks": (with_disks(disk(schedulable=False), zone="a"),
+        [volume(topology=[("b", "")])], PLAIN, Topology()),
+    "disk-none": (with_disks(disk(schedulable=False)),
+        [volume(size_bytes=16 * TIB, disk_type="block")], PLAIN, NoUsableDisk()),
+    "disk-of-type-block-unusable": (
+        with_disks(disk(), disk("disk-2", type_="block", schedulable=False)),
+        [volume(disk_type="block")], PLAIN, NoDiskOfType(type="block")),
+    "tags-before-size": (with_tags(["a"]),
+        [volume(disk_selector=["a", "b"], size_bytes=16 * TIB)], PLAIN,
+        DiskTags(selector=("a", "b"))),
+    "filesystem-before-room": (nodes_of("1:10")[0], volumes_of("vol:16384"), PLAIN,
+        FilesystemLimit(size_bytes=16 * TIB)),
+    "filesystem-too-full-for-anything": (with_disks(disk(available_bytes=20 * GIB)),
+        [volume()], PLAIN, InsufficientStorage(size_bytes=10 * GIB)),
+    "volume-that-is-largest-is-named": (node(), volumes_of("a:200 b:300"), PLAIN,
+        InsufficientStorage(size_bytes=300 * GIB)),
+    "volume-that-has-no-disk-is-named": (
+        node(), [*volumes_of("a:60"), volume("b", disk_type="block")], PLAIN,
+        NoDiskOfType(type="block")),
+    "volumes-that-fit-alone": (with_disks(disk("disk-1"), disk("disk-2")),
+        volumes_of("a:60 b:60 c:60"), PLAIN, VolumesDoNotFit(volumes=3, size_bytes=180 * GIB)),
+    "image-without-selectors": (TAGGED, imaged(), PLAIN, None),
+    "image-with-node-selector": (TAGGED, imaged(), backing_image(node_selector=["gpu"]),
+        NodeTags(selector=("gpu",))),
+    "image-with-disk-selector": (TAGGED, imaged("", "ssd"), NVME, DiskTags(selector=("nvme",))),
+    "image-of-a-volume-with-disk-selector": (TAGGED, imaged("", "hdd"),
+        backing_image(disk_selector=["ssd"]), DiskTags(selector=("hdd",))),
+    "image-and-volume-with-selectors-that-are-met": (
+        TAGGED, imaged("storage", "ssd"), STORAGE, None),
+    "selector-that-no-disk-meets": (
+        with_tags([], ["ssd"]), imaged("", "ssd"), NVME, DiskTags(selector=("nvme",))),
+    "selector-that-no-disk-of-many-meets": (
+        with_tags([], ["ssd"], ["ssd"]), imaged("", "ssd"), NVME, DiskTags(selector=("nvme",))),
+    "selectors-that-no-disk-meets-both": (
+        with_tags(["ssd"], ["nvme"]), imaged("", "ssd"), NVME, DiskTags(selector=("ssd", "nvme"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_reason_why_volumes_do_not_fit(name):
+    at, volumes, image, expected = ROWS[name]
+    view = view_of(at, *bound(*volumes), image)
+
+    answer = ask(view, *(each.name for each in volumes), candidates=["node-1"])
+
+    assert answer.rejected == ({} if expected is None else {"node-1": expected})
