@@ -260,22 +260,23 @@ def nodes_of(text: str, **more: Any) -> list[Node]:
 def replicas_of(text: str, **more: Any) -> list[Replica]:
     """Read replicas: `vol:60@2` is vol-r-1, of 60 GiB, on node-2; the next one of vol is vol-r-2.
 
-    `vol@` is on no node, and `vol>2` will be placed on node-2 only. A word may follow: `vol@2/new`
-    has no data yet, `/failed`, `/deleting`, `/evicting` and `/inactive` are as they say.
-    *more* holds for each of them.
+    `vol@` is on no node, and `vol>2` will be placed on node-2 only. Words may follow: `vol@2/new`
+    has no data yet, `/failed`, `/deleting`, `/evicting`, `/started` and `/inactive` are as they
+    say. *more* holds for each of them.
     """
     flags: dict[str, dict[str, bool]] = {
         "new": {"healthy_once": False},
         "inactive": {"active": False},
     }
     found: list[Replica] = []
-    for name, gib, how, number, flag in _words(r"([\w-]+)(?::(\d+))?([@>])(\d*)(?:/(\w+))?", text):
+    for name, gib, how, number, said in _words(r"([\w-]+)(?::(\d+))?([@>])(\d*)((?:/\w+)*)", text):
         nth = 1 + sum(each.volume == name for each in found)
         given: dict[str, Any] = {"size_bytes": int(gib or 10) * GIB, "of": name}
         given |= {"on": f"node-{number}" if number else ""}
         if how == ">":
             given |= {"on": "", "pinned_to": f"node-{number}", "healthy_once": False}
-        given |= (flags.get(flag) or {flag: True}) if flag else {}
+        for flag in said.split("/")[1:]:
+            given |= flags.get(flag) or {flag: True}
         found.append(replica(f"{name}-r-{nth}", **{**given, **more}))
     return found
 

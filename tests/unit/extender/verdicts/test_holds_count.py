@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from random import Random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender import Answer, Basis, ClusterView, Extender, PodRef, StepLimits
+from app.kube.resource import AnyRecord
+from extender import Answer, Basis, ClusterView, Extender, PodRef, Rejection, StepLimits
 from extender.demand.requests import resolve
 from extender.holds import Asked, Timeouts
 from extender.holds.hold import Sighting
@@ -21,18 +23,19 @@ from tests.builders import (
     bound,
     disk,
     node,
-    pending,
+    nodes_of,
     pod,
     replica,
+    replicas_of,
     setting,
     view_of,
     volume,
+    volumes_of,
 )
 from tests.unit.extender.singly import judged_singly
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
-TWO = [node("node-1"), node("node-2")]
-FIRST, SECOND = volume("first", size_bytes=60 * GIB), volume("second", size_bytes=60 * GIB)
+TWO = nodes_of("1 2")
 
 
 def hold(
@@ -56,157 +59,114 @@ def ask_second(extender: Extender, view: ClusterView) -> Answer:
     return extender.filter(pod("second", name="second"), sorted(view.spaces), view)
 
 
-def test_an_open_hold_counts_on_every_node_that_was_accepted() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
+class Held(NamedTuple):
+    """A hold: of the pod of this name, with its claims, on nodes; `!` is all that it may go to."""
+
+    pod: str
+    claims: str
+    nodes: str
+
+    def put(self, extender: Extender, view: ClusterView) -> None:
+        asked, nodes = pod(*self.claims.split(), name=self.pod), self.nodes.rstrip("!")
+        only = self.nodes.endswith("!")
+        hold(extender, view, asked, *(f"node-{n}" for n in nodes), only=only)
+
+
+def first(nodes: str) -> Held:
+    return Held("first", "first", nodes)
+
+
+def held(*nodes: int, by_open: bool = True) -> dict[str, Rejection]:
+    return {f"node-{number}": RoomHeld(by_open=by_open) for number in nodes}
+
+
+SIXTY = "first:60 second:60"
+SOFT = setting("replica-soft-anti-affinity", "true")
+TWO_KINDS = node("node-1", disk("disk-1"), disk("disk-2", type_="block"))
+ALMOST_FULL = [
+    node("node-1", disk(listed={"old-r-1": 60 * GIB})),
+    replica("old-r-1", of="old", size_bytes=60 * GIB),
+]
+"""Longhorn may still count a replica that is deleted."""
+THREE = "first:60 second:60 third:60"
+BLOCK = [*volumes_of("first:60", disk_type="block"), *volumes_of("second:60")]
+ROWS: dict[str, tuple[list[AnyRecord], list[Held], dict[str, Rejection]]] = {
+    # The cluster, holds, and why nodes are rejected for the pod that uses volume second.
+    "open-hold-counts-on-every-node-accepted": (
+        [*TWO, *bound(*volumes_of(SIXTY))], [first("12")], held(1, 2)),
+    "open-hold-does-not-count-elsewhere": (
+        [*TWO, *bound(*volumes_of(SIXTY))], [first("1")], held(1)),
+    # The first pod goes to the only node or nowhere, and both replicas of its volume do.
+    "open-hold-counts-a-second-replica-beside-the-local-one": (
+        [TWO[0], *bound(*volumes_of("first:40*2 second:60")), SOFT], [first("1")], held(1)),
+    "chosen-hold-counts-and-leaves-nothing-open": (
+        [node(), *bound(*volumes_of(SIXTY))], [first("1!")], held(1, by_open=False)),
+    "own-hold-is-not-in-the-way": (
+        [*TWO, *bound(*volumes_of(SIXTY))], [Held("second", "second", "12")], {}),
+    "claim-of-two-pods-needs-its-room-once": (
+        [*TWO, *bound(*volumes_of("second:60"))], [Held("other", "second", "12")], {}),
+    "hold-is-packed-with-the-pod": (
+        [*nodes_of("1:60,60"), *bound(*volumes_of(THREE))], [first("1")], {}),
+    "holds-are-packed-with-the-pod": ([*nodes_of("1:60,60"), *bound(*volumes_of(THREE))],
+        [first("1"), Held("third", "third", "1")], held(1)),
+    "replica-that-must-come-here-counts-once": (
+        [node(), *bound(*volumes_of("first:40 second:60")), *replicas_of("first:40>1")],
+        [first("1!")], {}),
+    # A pod was bound to a node that was rejected: Longhorn puts its replica elsewhere.
+    "hold-that-fits-nowhere-here-closes-no-node": (
+        [node(), *bound(*volumes_of("first:200 second:60"))], [first("1!")], {}),
+    "hold-of-the-other-data-engine-does-not-compete": (
+        [TWO_KINDS, *bound(*BLOCK)], [first("1")], {}),
+    "hold-counts-on-a-disk-that-is-full-now": (
+        [*ALMOST_FULL, *bound(*volumes_of("first:90 second:30"))], [first("1!")],
+        held(1, by_open=False)),
+    "shortage-of-the-pod-itself-is-said-first": (
+        [node(), *bound(*volumes_of("first:60 second:200"))], [first("1")],
+        {"node-1": InsufficientStorage(size_bytes=200 * GIB)}),
+    **{f"volume-of-two-pods-takes-its-room-once-{name}": (
+        [node(), *bound(*volumes_of("first:60 second:40"))],
+        [first(nodes), Held("also-first", "first", "1")], {})
+        for name, nodes in (("chosen", "1!"), ("open", "1"))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_holds_take_room(name):
+    records, holds, expected = ROWS[name]
+    extender, view = Extender(GENEROUS), view_of(*records)
+    for each in holds:
+        each.put(extender, view)
 
     result = ask_second(extender, view)
 
-    assert result.accepted == []
-    assert result.rejected == {"node-1": RoomHeld(by_open=True), "node-2": RoomHeld(by_open=True)}
-    assert result.is_open
+    assert result.rejected == expected
+    assert result.accepted == [each for each in sorted(view.spaces) if each not in expected]
+    is_open = any(each == RoomHeld(by_open=True) for each in expected.values())
+    assert result.is_open is (is_open and not result.accepted)
 
 
-def test_an_open_hold_does_not_count_elsewhere() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1")
-
-    result = ask_second(extender, view)
-
-    assert (result.accepted, result.is_open) == (["node-2"], False)
-
-
-def test_a_second_replica_beside_the_local_one_of_an_open_hold_counts_as_well() -> None:
-    """The first pod goes to the only node or nowhere, and both replicas of its volume do."""
-    first = volume("first", size_bytes=40 * GIB, replicas=2)
-    settings = [setting("replica-soft-anti-affinity", "true")]
-    view = view_of(TWO[0], *bound(first, SECOND), *settings)
-    extender = Extender(GENEROUS)
-    hold(extender, view, pod("first", name="first"), "node-1")
-
-    assert ask_second(extender, view).rejected == {"node-1": RoomHeld(by_open=True)}
-
-
-def test_a_chosen_hold_counts_on_the_chosen_node_alone() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
+def test_chosen_hold_counts_on_the_chosen_node_alone():
+    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(*volumes_of(SIXTY)))
+    first("12").put(extender, view)
     extender.ledger.see("uid-first", Sighting(nominated=NodeName("node-1")), 1.0)
 
-    result = ask_second(extender, view)
-
-    assert result.accepted == ["node-2"]
-    assert result.rejected == {"node-1": RoomHeld(by_open=False)}
+    assert ask_second(extender, view).rejected == held(1, by_open=False)
 
 
-def test_a_chosen_hold_leaves_nothing_open() -> None:
-    extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1", only=True)
-
-    result = ask_second(extender, view)
-
-    assert result.rejected == {"node-1": RoomHeld(by_open=False)}
-    assert not result.is_open
-
-
-def test_a_pod_is_not_in_its_own_way() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
-    asked = pod("second", name="second")
-    hold(extender, view, asked, "node-1", "node-2")
-
-    assert ask_second(extender, view).accepted == ["node-1", "node-2"]
-
-
-def test_two_pods_of_one_claim_need_its_room_once() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(SECOND))
-    hold(extender, view, pod("second", name="other"), "node-1", "node-2")
-
-    assert ask_second(extender, view).accepted == ["node-1", "node-2"]
-
-
-def test_holds_and_the_pod_are_packed_together() -> None:
-    disks = disk("disk-1", maximum_bytes=60 * GIB), disk("disk-2", maximum_bytes=60 * GIB)
-    third = volume("third", size_bytes=60 * GIB)
-    extender, view = (
-        Extender(GENEROUS),
-        view_of(node("node-1", *disks), *bound(FIRST, SECOND, third)),
-    )
-    hold(extender, view, pod("first", name="first"), "node-1")
-
-    assert ask_second(extender, view).accepted == ["node-1"]
-
-    hold(extender, view, pod("third", name="third"), "node-1")
-
-    assert ask_second(extender, view).rejected == {"node-1": RoomHeld(by_open=True)}
-
-
-def test_a_replica_that_is_placed_is_counted_once() -> None:
-    small = volume("first", size_bytes=40 * GIB)
-    placed = replica("first-r-1", of="first", on="node-1", size_bytes=40 * GIB)
+def test_replica_that_is_placed_is_counted_once():
+    small, second = volumes_of("first:40 second:60")
     extender = Extender(GENEROUS)
-    hold(extender, view_of(node(), *bound(small)), pod("first", name="first"), "node-1", only=True)
+    first("1!").put(extender, view_of(node(), *bound(small)))
 
-    result = ask_second(extender, view_of(node(), *bound(small, SECOND), placed))
+    then = view_of(node(), *bound(small, second), *replicas_of("first:40@1"))
 
-    assert result.accepted == ["node-1"]
-
-
-def test_a_replica_that_must_come_here_is_counted_once() -> None:
-    small = volume("first", size_bytes=40 * GIB)
-    coming = pending(of="first", size_bytes=40 * GIB)
-    view = view_of(node(), *bound(small, SECOND), coming)
-    extender = Extender(GENEROUS)
-    hold(extender, view, pod("first", name="first"), "node-1", only=True)
-
-    assert ask_second(extender, view).accepted == ["node-1"]
+    assert ask_second(extender, then).accepted == ["node-1"]
 
 
-def test_a_hold_that_fits_nowhere_here_closes_no_node() -> None:
-    """A pod that was bound to a node we had rejected: Longhorn puts its replica elsewhere."""
-    huge = volume("first", size_bytes=200 * GIB)
-    extender, view = Extender(GENEROUS), view_of(node(), *bound(huge, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1", only=True)
-
-    assert ask_second(extender, view).accepted == ["node-1"]
-
-
-def test_holds_of_the_other_data_engine_do_not_compete() -> None:
-    disks = disk("disk-1"), disk("disk-2", type_="block")
-    other = volume("first", size_bytes=60 * GIB, disk_type="block")
-    extender, view = Extender(GENEROUS), view_of(node("node-1", *disks), *bound(other, SECOND))
-    hold(extender, view, pod("first", name="first"), "node-1")
-
-    assert ask_second(extender, view).accepted == ["node-1"]
-
-
-def test_a_hold_counts_on_a_disk_that_is_full_at_the_moment() -> None:
-    """Longhorn may still count a replica that is deleted."""
-    leaving = replica("old-r-1", of="old", size_bytes=60 * GIB)
-    full = disk(listed={"old-r-1": 60 * GIB})
-    small = volume("second", size_bytes=30 * GIB)
-    extender = Extender(GENEROUS)
-    view = view_of(
-        node("node-1", full), leaving, *bound(volume("first", size_bytes=90 * GIB), small)
-    )
-    hold(extender, view, pod("first", name="first"), "node-1", only=True)
-
-    assert ask_second(extender, view).accepted == []
-
-
-def test_what_the_pod_lacks_by_itself_is_said_first() -> None:
-    huge = volume("second", size_bytes=200 * GIB)
-    extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, huge))
-    hold(extender, view, pod("first", name="first"), "node-1")
-
-    result = ask_second(extender, view)
-
-    assert result.rejected == {"node-1": InsufficientStorage(size_bytes=200 * GIB)}
-    assert not result.is_open
-
-
-def test_a_verdict_beside_a_hold_does_not_outlive_it() -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
+def test_verdict_beside_a_hold_does_not_outlive_it():
+    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(*volumes_of(SIXTY)))
     before = ask_second(extender, view)
-    hold(extender, view, pod("first", name="first"), "node-1", "node-2")
+    first("12").put(extender, view)
     during = ask_second(extender, view)
     extender.ledger.see("uid-first", Sighting(exists=False), 1.0)
 
@@ -215,29 +175,28 @@ def test_a_verdict_beside_a_hold_does_not_outlive_it() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["remembered", "new"])
-def test_the_text_is_the_same_whoever_the_room_is_held_for(*, known: bool) -> None:
-    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(FIRST, SECOND))
+def test_text_is_the_same_for_every_pod_that_room_is_held_for(known):
+    extender, view = Extender(GENEROUS), view_of(*TWO, *bound(*volumes_of(SIXTY)))
     if known:
         ask_second(extender, view)
-    hold(extender, view, pod("first", name="first"), "node-1")
-    hold(extender, view, pod("first", name="else"), "node-2")
+    first("1").put(extender, view)
+    Held("else", "first", "2").put(extender, view)
 
     texts = {str(each) for each in ask_second(extender, view).rejected.values()}
 
     assert texts == {"Longhorn node's room is held for other pods that are being scheduled"}
 
 
-def test_a_hold_is_in_the_way_of_who_fits_without_it_as_far_as_is_known() -> None:
+def test_hold_is_in_the_way_of_a_pod_that_fits_without_it_as_far_as_is_known():
     """Only a search would find that the pod fits beside the hold, too."""
-    disks = disk("disk-1", maximum_bytes=10 * GIB), disk("disk-2", maximum_bytes=10 * GIB)
-    own = [volume(f"v{n}", size_bytes=size * GIB) for n, size in enumerate((5, 4, 4, 3, 2))]
-    view = view_of(node("node-1", *disks), *bound(*own, volume("other", size_bytes=2 * GIB)))
+    own, [other] = volumes_of("v0:5 v1:4 v2:4 v3:3 v4:2"), volumes_of("other:2")
+    view = view_of(*nodes_of("1:10,10"), *bound(*own, other))
     extender = Extender(StepLimits(per_node=0, per_request=100))
-    hold(extender, view, pod("other", name="other"), "node-1")
+    Held("other", "other", "1").put(extender, view)
 
     answer = extender.filter(pod(*(each.name for each in own)), sorted(view.spaces), view)
 
-    assert answer.rejected == {"node-1": RoomHeld(by_open=True)}
+    assert answer.rejected == held(1)
 
 
 SIZES = st.lists(st.sampled_from([1, 10, 20, 30, 60]), min_size=1, max_size=3)
@@ -249,9 +208,7 @@ SIZES = st.lists(st.sampled_from([1, 10, 20, 30, 60]), min_size=1, max_size=3)
     pods=st.lists(SIZES, min_size=1, max_size=7),
     seed=st.integers(0, 2**16),
 )
-def test_wherever_pods_go_all_that_is_held_fits(
-    nodes: list[list[int]], pods: list[list[int]], seed: int
-) -> None:
+def test_holds_all_fit_wherever_pods_go(nodes, pods, seed):
     """Pods come one after another; for some the node is chosen at once, for others at the end.
 
     Each answer is that of packing each node by itself.
@@ -294,27 +251,14 @@ def _fit(record: Node, sizes: Iterable[int]) -> bool:
     return isinstance(pack(items, bins, step_limit=10**6), Packed)
 
 
-@pytest.mark.parametrize("only", [True, False], ids=["chosen", "open"])
-def test_a_volume_that_two_pods_share_takes_its_room_once(*, only: bool) -> None:
-    small = volume("second", size_bytes=40 * GIB)
-    extender, view = Extender(GENEROUS), view_of(node(), *bound(FIRST, small))
-    hold(extender, view, pod("first", name="first"), "node-1", only=only)
-    hold(extender, view, pod("first", name="also-first"), "node-1")
-
-    assert ask_second(extender, view).accepted == ["node-1"]
-
-
 @pytest.mark.parametrize(("node", "is_held"), [("node-1", False), ("node-2", True)])
-def test_what_is_due_where_a_pod_leaves_is_held_for_where_it_goes(
-    node: str, *, is_held: bool
-) -> None:
+def test_replica_due_where_a_pod_leaves_is_held_for_where_it_goes(node, is_held):
     """While a volume is detached and attached again, nothing of it is due."""
     degraded = volume(replicas=2, node=node, attached_to=node, degraded=True)
-    there = replica(on="node-1")
-    view = view_of(*TWO, *bound(degraded), there)
-    extender, first = Extender(GENEROUS), pod("vol", name="first")
+    view = view_of(*TWO, *bound(degraded), *replicas_of("vol@1"))
+    extender = Extender(GENEROUS)
 
-    answer = extender.filter(first, [NodeName("node-1")], view)
+    answer = extender.filter(pod("vol", name="first"), [NodeName("node-1")], view)
     extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=0.0)
 
     assert answer.accepted == ["node-1"]
