@@ -2,11 +2,12 @@
 
 import pytest
 
+from extender import ClusterView
 from extender.demand.requests import resolve
-from extender.verdicts.node_verdict import glance
+from extender.verdicts.node_verdict import Glance, glance
 from extender.verdicts.rejections import Rejection
 from extender.verdicts.shortages import DiskTags, InsufficientStorage
-from longhorn import Node, NodeName, Volume
+from longhorn import Node, NodeName, Replica
 from packing import Item
 from tests.builders import (
     GIB,
@@ -14,103 +15,91 @@ from tests.builders import (
     bound,
     disk,
     node,
-    pending,
+    nodes_of,
     pod,
     replica,
+    replicas_of,
     setting,
     view_of,
     volume,
+    volumes_of,
 )
 from tests.unit.extender.books import situation_in
 
 NODE = NodeName("node-1")
-HALVES = node("node-1", *(disk(name, maximum_bytes=50 * GIB) for name in ("disk-1", "disk-2")))
+ONE, [HALVES] = node(), nodes_of("1:50,50")
+
+
+def seen(view: ClusterView, *claims: str, held_gib: int) -> Glance:
+    """Glance at node-1, for a pod with claims, where so much is held."""
+    situation = situation_in(view, resolve(pod(*claims), view))
+    held = Item("held", held_gib * GIB, 0, frozenset(view.disk_kinds.values()))
+    return glance(situation, [NODE], beside=[held], busy=())
 
 
 @pytest.mark.parametrize(
-    ("at", "sizes_gib", "beside_gib", "expected"),
+    ("at", "volumes", "held_gib", "expected"),
     [
-        pytest.param(node(), [60, 40], 0, None, id="one-disk-takes-all"),
-        pytest.param(node(), [60, 30], 10, None, id="and-what-is-held"),
-        pytest.param(node(), [60, 30], 11, "packed", id="but-not-what-is-held"),
-        pytest.param(HALVES, [30, 40], 0, "packed", id="two-disks-may-take-all"),
+        pytest.param(ONE, "a:60 b:40", 0, None, id="disk-takes-all"),
+        pytest.param(ONE, "a:60 b:30", 10, None, id="disk-takes-what-is-held-too"),
+        pytest.param(ONE, "a:60 b:30", 11, "packed", id="disk-does-not-take-what-is-held"),
+        pytest.param(HALVES, "a:30 b:40", 0, "packed", id="disks-may-take-all-together"),
         pytest.param(
-            HALVES, [10, 51], 0, InsufficientStorage(size_bytes=51 * GIB), id="largest-fits-nowhere"
+            HALVES,
+            "a:10 b:51",
+            0,
+            InsufficientStorage(size_bytes=51 * GIB),
+            id="volume-largest-fits-nowhere",
         ),
         pytest.param(
-            node("node-1", disk(tags=["hdd"])), [5], 0, DiskTags(selector=()), id="no-disk-suits"
+            node("node-1", disk(tags=["hdd"])), "a:5", 0, DiskTags(selector=()), id="disk-unsuited"
         ),
-        pytest.param(node(ready=False), [5], 0, "packed", id="node-takes-nothing"),
+        pytest.param(node(ready=False), "a:5", 0, "packed", id="node-takes-nothing"),
     ],
 )
-def test_verdict_without_packing(
-    at: Node, sizes_gib: list[int], beside_gib: int, expected: Rejection | str | None
-) -> None:
-    names = [f"vol-{n}" for n in range(len(sizes_gib))]
-    volumes = [volume(n, size_bytes=s * GIB) for n, s in zip(names, sizes_gib, strict=True)]
-    tagged = setting("allow-empty-disk-selector-volume", "false")
-    view = view_of(at, tagged, *bound(*volumes))
-    request = resolve(pod(*names), view)
-    situation = situation_in(view, request)
-    kinds = frozenset(view.disk_kinds.values())
+def test_verdict_without_packing(at, volumes, held_gib, expected):
+    own, tagged = volumes_of(volumes), setting("allow-empty-disk-selector-volume", "false")
+    found = seen(view_of(at, tagged, *bound(*own)), *(e.name for e in own), held_gib=held_gib)
 
-    seen = glance(situation, [NODE], beside=[Item("held", beside_gib * GIB, 0, kinds)], busy=())
-
-    assert list(seen.accepted) == ([NODE] if expected is None else [])
-    assert list(seen.rest) == ([NODE] if expected == "packed" else [])
-    assert list(seen.rejected.values()) == ([expected] if isinstance(expected, Rejection) else [])
+    assert list(found.accepted) == ([NODE] if expected is None else [])
+    assert list(found.rest) == ([NODE] if expected == "packed" else [])
+    assert list(found.rejected.values()) == ([expected] if isinstance(expected, Rejection) else [])
 
 
-TWO_DISKS = node("node-1", disk("disk-1", maximum_bytes=50 * GIB), disk("disk-2"))
+def source(number: int) -> Replica:
+    return replica(f"source-r-{number}", of="source", disk=f"disk-{number}")
 
 
-@pytest.mark.parametrize(
-    ("on", "others", "accepted"),
-    [
-        pytest.param("disk-1", [], True, id="fits-there"),
-        pytest.param("disk-1", [volume("large", size_bytes=60 * GIB)], True, id="others-elsewhere"),
-        pytest.param("disk-2", [volume("large", size_bytes=70 * GIB)], False, id="disk-is-needed"),
-    ],
-)
-def test_a_linked_clone_gets_the_disk_with_what_it_shares(
-    on: str, others: list[Volume], *, accepted: bool
-) -> None:
-    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
-    shared = replica("source-r-1", of="source", disk=on)
-    view = view_of(TWO_DISKS, shared, *bound(clone, *others))
-
-    answer = ask(view, "clone", *(each.name for each in others))
-
-    assert list(answer.accepted) == ([NODE] if accepted else [])
+def clone_sharing(with_replica: str | None) -> Replica:
+    return replica("clone-r-1", of="clone", on="", healthy_once=False, source=with_replica)
 
 
-def test_a_linked_clone_does_not_get_another_disk_of_the_node() -> None:
-    full = disk("disk-1", maximum_bytes=30 * GIB)
-    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
-    shared = replica("source-r-1", of="source", disk="disk-1")
-    view = view_of(node("node-1", full, disk("disk-2")), shared, *bound(clone))
+def test_pending_replicas_are_packed_along():
+    records = bound(*volumes_of("vol:60")), volumes_of("other"), replicas_of("other>1")
+    view = view_of(node(), *(each for some in records for each in some))
 
-    assert not ask(view, "clone").accepted
-
-
-@pytest.mark.parametrize(("shares_with", "accepted"), [("source-r-1", False), (None, True)])
-def test_a_replica_of_a_linked_clone_waits_for_the_disk_that_is_settled(
-    shares_with: str | None, *, accepted: bool
-) -> None:
-    full = disk("disk-1", maximum_bytes=30 * GIB)
-    clone = volume("clone", size_bytes=40 * GIB, linked_to="source")
-    shared = [replica(f"source-r-{n}", of="source", disk=f"disk-{n}") for n in (1, 2)]
-    waits = replica("clone-r-1", of="clone", on="", healthy_once=False, source=shares_with)
-    view = view_of(node("node-1", full, disk("disk-2")), *shared, waits, *bound(clone))
-
-    assert bool(ask(view, "clone").accepted) is accepted
+    assert list(seen(view, held_gib=0).accepted) == [NODE]
+    assert list(seen(view, held_gib=35).rest) == [NODE]
 
 
-def test_pending_replicas_are_packed_along() -> None:
-    view = view_of(node(), *bound(volume(size_bytes=60 * GIB)), volume("other"), pending())
-    request = resolve(pod(), view)
-    situation = situation_in(view, request)
+LARGE, SMALL = nodes_of("1:50,100 1:30,100")
+CLONES: dict[str, tuple[Node, str, list[Replica], bool]] = {
+    "clone-on-the-disk-with-its-source": (LARGE, "", [source(1)], True),
+    "clone-beside-another-that-goes-elsewhere": (LARGE, "large:60", [source(1)], True),
+    "clone-on-the-disk-that-another-needs": (LARGE, "large:70", [source(2)], False),
+    "clone-gets-no-other-disk-of-the-node": (SMALL, "", [source(1)], False),
+    "replica-of-a-clone-waits-for-a-settled-disk": (
+        SMALL, "", [source(1), source(2), clone_sharing("source-r-1")], False),
+    "replica-of-a-clone-goes-to-either-disk": (
+        SMALL, "", [source(1), source(2), clone_sharing(None)], True),
+}  # fmt: skip
 
-    assert list(glance(situation, [NODE], beside=(), busy=()).accepted) == [NODE]
-    held = Item("held", 35 * GIB, 0, frozenset(view.disk_kinds.values()))
-    assert list(glance(situation, [NODE], beside=[held], busy=()).rest) == [NODE]
+
+@pytest.mark.parametrize("name", CLONES)
+def test_linked_clone_gets_the_disk_with_its_source(name):
+    at, others, replicas, is_accepted = CLONES[name]
+    volumes = [volume("clone", size_bytes=40 * GIB, linked_to="source"), *volumes_of(others)]
+
+    answer = ask(view_of(at, *replicas, *bound(*volumes)), *(each.name for each in volumes))
+
+    assert list(answer.accepted) == ([NODE] if is_accepted else [])
