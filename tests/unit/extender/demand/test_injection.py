@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
 from extender.demand import Injection, InjectionOutcome, judge_claims, judge_pod
-from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod
+from extender.kubernetes import ClaimKey, ClaimTemplate, NewPod, StorageClass
+from longhorn import Unreadable
 from tests.builders import (
     bare_class,
     bound,
     claim,
+    core_document,
     persistent_volume,
     read_as_unreadable,
     view_of,
@@ -35,164 +37,113 @@ def ephemeral(storage_class: str | None, *, persistent_volume: str | None = None
     return NewPod(templates=(template,))
 
 
-def default(of: Any, *, is_default: bool = True) -> Any:
-    return replace(of, is_default=is_default)
+def default(of: StorageClass) -> StorageClass:
+    return replace(of, is_default=True)
 
 
-@pytest.mark.parametrize(
-    ("new", "outcome"),
-    [
-        pytest.param(pod("a", is_bound=True), InjectionOutcome.IS_BOUND, id="bound"),
-        pytest.param(pod("a", of_daemon_set=True), InjectionOutcome.OF_DAEMON_SET, id="daemon set"),
-        pytest.param(pod("a", opted_out=True), InjectionOutcome.OPTED_OUT, id="opted out"),
-        pytest.param(pod(), InjectionOutcome.NO_CLAIMS, id="no claims"),
-        pytest.param(
-            pod(asks_for_extender=True), InjectionOutcome.NO_CLAIMS, id="asks without claims"
-        ),
-        pytest.param(pod("a", asks_for_extender=True), InjectionOutcome.ASKS_ALREADY, id="asks"),
-        pytest.param(
-            pod("a", asks_for_extender=True, scheduler="default-scheduler"),
-            InjectionOutcome.ASKS_ALREADY,
-            id="asks, of the only scheduler",
-        ),
-    ],
-)
-def test_these_are_left_alone_whatever_their_claims_are(
-    new: NewPod, outcome: InjectionOutcome
-) -> None:
-    assert judge_pod(new, "") == Injection(outcome=outcome)
+def alone(outcome: InjectionOutcome) -> Injection:
+    return Injection(outcome=outcome)
 
 
-@pytest.mark.parametrize("new", [pod("a"), ephemeral("local")], ids=["claim", "ephemeral"])
-def test_of_all_others_it_depends_on_their_claims(new: NewPod) -> None:
-    assert judge_pod(new, SECOND) is None
+ASKING = pod("a", asks_for_extender=True)
+ASKS, NO_CLAIMS = alone(InjectionOutcome.ASKS_ALREADY), alone(InjectionOutcome.NO_CLAIMS)
+BY_DEFAULT = "default-scheduler"
+PODS: dict[str, tuple[NewPod, str, Injection | None]] = {
+    # A pod, the name of a second scheduler, and what is decided before its claims are looked at.
+    "pod-bound": (pod("a", is_bound=True), "", alone(InjectionOutcome.IS_BOUND)),
+    "pod-of-a-daemon-set": (
+        pod("a", of_daemon_set=True), "", alone(InjectionOutcome.OF_DAEMON_SET)),
+    "pod-opted-out": (pod("a", opted_out=True), "", alone(InjectionOutcome.OPTED_OUT)),
+    "claims-none": (pod(), "", NO_CLAIMS),
+    "claims-none-and-asks": (pod(asks_for_extender=True), "", NO_CLAIMS),
+    "pod-asks": (ASKING, "", ASKS),
+    "pod-asks-of-the-only-scheduler": (replace(ASKING, scheduler=BY_DEFAULT), "", ASKS),
+    "claim-decides": (pod("a"), SECOND, None),
+    "claim-of-an-ephemeral-volume-decides": (ephemeral("local"), SECOND, None),
+    # A pod that asks already would wait for ever at the default scheduler.
+    "pod-asks-beside-a-second-scheduler": (replace(ASKING, scheduler=BY_DEFAULT), SECOND,
+        Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=SECOND)),
+    "pod-asks-of-another-scheduler": (replace(ASKING, scheduler="volcano"), SECOND, ASKS),
+    "pod-asks-of-the-second-scheduler": (replace(ASKING, scheduler=SECOND), SECOND, ASKS),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param([claim("a"), LONGHORNS], id="of Longhorn's class"),
-        pytest.param(
-            [claim("a", storage_class="old"), bare_class("old", provisioner="rancher.io/longhorn")],
-            id="of a class of Longhorn's first releases",
-        ),
-        pytest.param(bound(volume("a")), id="bound to Longhorn's volume"),
-        pytest.param(
-            [
-                claim("a", storage_class="other", persistent_volume="pv"),
-                persistent_volume(),
-                OTHERS,
-            ],
-            id="bound to Longhorn's volume in another class",
-        ),
-        pytest.param([], id="not known yet"),
-        pytest.param([claim("a")], id="of a class that is not known"),
-        pytest.param([claim("a", persistent_volume="pv")], id="bound to what is not known"),
-        pytest.param([claim("a", storage_class=None), OTHERS], id="unbound and of no class"),
-        pytest.param(
-            [
-                read_as_unreadable(
-                    {
-                        "apiVersion": "v1",
-                        "kind": "PersistentVolumeClaim",
-                        "metadata": {"name": "a", "namespace": "default"},
-                        "spec": 5,
-                    }
-                )
-            ],
-            id="not readable",
-        ),
-    ],
-)
-def test_a_claim_that_is_or_may_be_longhorns(records: list[AnyRecord]) -> None:
+@pytest.mark.parametrize("name", PODS)
+def test_pod_is_judged_before_its_claims(name):
+    new, second, expected = PODS[name]
+
+    assert judge_pod(new, second) == expected
+
+
+OTHER = claim("a", storage_class="other")
+TO_PV = claim("a", persistent_volume="pv")
+OLD = bare_class("old", provisioner="rancher.io/longhorn")
+UNREADABLE = read_as_unreadable(core_document("PersistentVolumeClaim", "a", spec=5))
+CLAIMS: dict[str, tuple[list[AnyRecord | Unreadable], Injection]] = {
+    "claim-of-longhorns-class": ([claim("a"), LONGHORNS], INJECTED),
+    "claim-of-a-class-of-longhorns-first-releases": (
+        [claim("a", storage_class="old"), OLD], INJECTED),
+    "claim-bound-to-longhorns-volume": ([*bound(volume("a"))], INJECTED),
+    "claim-bound-to-longhorns-volume-in-another-class": (
+        [replace(OTHER, persistent_volume="pv"), persistent_volume(), OTHERS], INJECTED),
+    "claim-not-known-yet": ([], INJECTED),
+    "claim-of-a-class-that-is-not-known": ([claim("a")], INJECTED),
+    "claim-bound-to-a-volume-that-is-not-known": ([TO_PV], INJECTED),
+    "claim-unbound-and-of-no-class": ([claim("a", storage_class=None), OTHERS], INJECTED),
+    "claim-not-readable": ([UNREADABLE], INJECTED),
+    "claim-of-another-class": ([OTHER, OTHERS], LEFT_ALONE),
+    "claim-bound-to-another-drivers-volume": (
+        [TO_PV, persistent_volume(driver="nfs"), LONGHORNS], LEFT_ALONE),
+    "claim-bound-to-a-volume-not-of-csi": (
+        [TO_PV, persistent_volume(driver=None), LONGHORNS], LEFT_ALONE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim_is_judged(name):
+    records, expected = CLAIMS[name]
     view = view_of(*records)
 
-    assert judge_claims(pod("a"), "", view) == INJECTED
-    assert judge_claims(pod("b", "a"), "", view) == INJECTED
+    assert judge_claims(pod("a"), "" if expected is INJECTED else SECOND, view) == expected
+    if expected is INJECTED:
+        assert judge_claims(pod("b", "a"), "", view) == INJECTED
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param([claim("a", storage_class="other"), OTHERS], id="of another class"),
-        pytest.param(
-            [claim("a", persistent_volume="pv"), persistent_volume(driver="nfs"), LONGHORNS],
-            id="bound to another driver's volume",
-        ),
-        pytest.param(
-            [claim("a", persistent_volume="pv"), persistent_volume(driver=None), LONGHORNS],
-            id="bound to a volume that is not of CSI",
-        ),
-    ],
-)
-def test_a_claim_that_is_known_not_to_be(records: list[AnyRecord]) -> None:
-    assert judge_claims(pod("a"), SECOND, view_of(*records)) == LEFT_ALONE
-
-
-def test_one_longhorn_claim_of_several_is_enough() -> None:
-    view = view_of(claim("a", storage_class="other"), claim("b"), OTHERS, LONGHORNS)
+def test_claim_of_longhorn_among_several_is_enough():
+    view = view_of(OTHER, claim("b"), OTHERS, LONGHORNS)
 
     assert judge_claims(pod("a", "b"), "", view) == INJECTED
     assert judge_claims(pod("a"), "", view) == LEFT_ALONE
 
 
-@pytest.mark.parametrize(
-    ("storage_class", "records", "expected"),
-    [
-        pytest.param("local", [LONGHORNS], INJECTED, id="Longhorn's class"),
-        pytest.param("other", [OTHERS], LEFT_ALONE, id="another class"),
-        pytest.param("gone", [OTHERS], INJECTED, id="a class that is not known"),
-        pytest.param("", [default(OTHERS)], INJECTED, id="no class, so a volume made by hand"),
-        pytest.param(None, [default(LONGHORNS), OTHERS], INJECTED, id="Longhorn's is the default"),
-        pytest.param(None, [LONGHORNS, default(OTHERS)], LEFT_ALONE, id="another is the default"),
-        pytest.param(None, [LONGHORNS, OTHERS], INJECTED, id="no default"),
-        pytest.param(
-            None, [default(LONGHORNS), default(OTHERS)], INJECTED, id="one default is Longhorn's"
-        ),
-    ],
-)
-def test_a_generic_ephemeral_volume_counts_by_the_class_of_its_template(
-    storage_class: str | None, records: list[AnyRecord], expected: Injection
-) -> None:
-    assert judge_claims(ephemeral(storage_class), "", view_of(*records)) == expected
+NAMED = [persistent_volume("ours"), persistent_volume("theirs", driver="nfs"), LONGHORNS]
+EPHEMERAL: dict[str, tuple[NewPod, list[AnyRecord], Injection]] = {
+    # A generic ephemeral volume counts by the class of its template, and may name a volume.
+    "class-longhorns": (ephemeral("local"), [LONGHORNS], INJECTED),
+    "class-another": (ephemeral("other"), [OTHERS], LEFT_ALONE),
+    "class-that-is-not-known": (ephemeral("gone"), [OTHERS], INJECTED),
+    "class-none-so-a-volume-made-by-hand": (ephemeral(""), [default(OTHERS)], INJECTED),
+    "default-longhorns": (ephemeral(None), [default(LONGHORNS), OTHERS], INJECTED),
+    "default-another": (ephemeral(None), [LONGHORNS, default(OTHERS)], LEFT_ALONE),
+    "default-none": (ephemeral(None), [LONGHORNS, OTHERS], INJECTED),
+    "default-twice": (ephemeral(None), [default(LONGHORNS), default(OTHERS)], INJECTED),
+    "volume-longhorns": (ephemeral(None, persistent_volume="ours"), NAMED, INJECTED),
+    "volume-of-another-driver": (ephemeral(None, persistent_volume="theirs"), NAMED, LEFT_ALONE),
+}
 
 
-def test_a_generic_ephemeral_volume_may_name_the_volume_itself() -> None:
-    view = view_of(persistent_volume("ours"), persistent_volume("theirs", driver="nfs"), LONGHORNS)
+@pytest.mark.parametrize("name", EPHEMERAL)
+def test_volume_that_is_generic_and_ephemeral_is_judged(name):
+    new, records, expected = EPHEMERAL[name]
 
-    ours, theirs = (ephemeral(None, persistent_volume=name) for name in ("ours", "theirs"))
-    assert judge_claims(ours, "", view) == INJECTED
-    assert judge_claims(theirs, "", view) == LEFT_ALONE
+    assert judge_claims(new, "", view_of(*records)) == expected
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("default-scheduler", SECOND), ("", SECOND), ("volcano", None), (SECOND, None)],
+    [(BY_DEFAULT, SECOND), ("", SECOND), ("volcano", None), (SECOND, None)],
 )
-def test_a_second_scheduler_replaces_the_default_one_and_no_other(
-    before: str, after: str | None
-) -> None:
-    view = view_of(claim("a"), LONGHORNS)
+def test_scheduler_that_is_the_second_replaces_the_default_one_and_no_other(before, after):
+    found = judge_claims(pod("a", scheduler=before), SECOND, view_of(claim("a"), LONGHORNS))
 
-    assert judge_claims(pod("a", scheduler=before), SECOND, view) == replace(
-        INJECTED, scheduler=after
-    )
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        (
-            "default-scheduler",
-            Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=SECOND),
-        ),
-        ("volcano", Injection(outcome=InjectionOutcome.ASKS_ALREADY)),
-        (SECOND, Injection(outcome=InjectionOutcome.ASKS_ALREADY)),
-    ],
-)
-def test_a_pod_that_asks_already_would_wait_for_ever_at_the_default_scheduler(
-    before: str, expected: Injection
-) -> None:
-    asking = pod("a", asks_for_extender=True, scheduler=before)
-
-    assert judge_pod(asking, SECOND) == expected
+    assert found == replace(INJECTED, scheduler=after)

@@ -10,11 +10,11 @@ from itertools import chain
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
-from extender import Answer, ClusterView, Extender
+from app.kube.resource import AnyRecord
+from extender import ClusterView, Extender
 from extender.holds import Asked, Timeouts
 from extender.kubernetes import PodStatus
 from extender.verdicts.shortages import LocalRoomAtRisk
@@ -38,9 +38,11 @@ from tests.builders import (
     node,
     pod,
     replica,
+    replicas_of,
     setting,
     view_of,
     volume,
+    volumes_of,
 )
 
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
@@ -98,24 +100,16 @@ class Cluster:
     def replicas(self, of: Volume) -> list[Replica]:
         """Return the volume's Replica objects: Longhorn makes all of them at once."""
         pinned_to = self.node_of[of] if of.locality is Locality.STRICT_LOCAL else None
-        return self._replicas.get(of) or [
-            replica(
-                f"{of.name}-{number}",
-                of=of.name,
-                on="",
-                pinned_to=pinned_to,
-                size_bytes=of.size_bytes,
-                healthy_once=False,
-            )
-            for number in range(of.wanted_replicas)
-        ]
+        given = {"pinned_to": pinned_to, "size_bytes": of.size_bytes}
+        words = " ".join([f"{of.name}@/new"] * of.wanted_replicas)
+        return self._replicas.get(of) or replicas_of(words, **given)
 
     def _next(self, of: Volume) -> Replica | None:
         return next((each for each in self.replicas(of) if each.node is None), None)
 
     def place(self, of: Volume) -> None:
         """Make the volume's Replica objects, or place the next of them, the local one first."""
-        attached = msgspec.structs.replace(of, node=self.node_of[of])
+        attached = replace(of, node=self.node_of[of])
         if of not in self._replicas:
             self._replicas[of] = self.replicas(of)
             return
@@ -126,7 +120,7 @@ class Cluster:
             self._stuck.add(of)
             return
         to = most_unused(found)
-        placed = msgspec.structs.replace(new, node=to.node, disk=to.disk)
+        placed = replace(new, node=to.node, disk=to.disk)
         self._replicas[of] = [placed if each is new else each for each in replicas]
         self.extender.ledger.settle(self.view, TIMEOUTS, 0.0)
 
@@ -186,7 +180,7 @@ def lost(
     volumes = [draw_volume(f"volume-{number}", random) for number in range(random.randint(*pods))]
     if alike:
         hosts = [host(n, 500, zone=each.zone) for n, each in enumerate(hosts)]
-        volumes = [msgspec.structs.replace(each, size_bytes=50 * GIB) for each in volumes]
+        volumes = [replace(each, size_bytes=50 * GIB) for each in volumes]
     cluster = Cluster(hosts, volumes)
     for of in volumes:
         cluster.ask(of, random)
@@ -207,183 +201,135 @@ def strict_lost(*, seeds: Sequence[int], **how: Any) -> dict[int, list[Volume]]:
 
 
 @pytest.mark.parametrize("disks", [1, 2])
-def test_no_strict_local_room_is_lost(disks: int) -> None:
+def test_strict_local_room_is_never_lost(disks):
     assert strict_lost(seeds=SEEDS, disks=disks) == {}
 
 
 @pytest.mark.parametrize("alike", [False, True])
-def test_no_strict_local_room_is_lost_in_larger_clusters(*, alike: bool) -> None:
+def test_strict_local_room_is_never_lost_in_larger_clusters(alike):
     """There are enough other nodes for the replicas that could do harm."""
     sizes: dict[str, Any] = {"nodes": (6, 12), "pods": (8, 24)}
 
     assert strict_lost(seeds=range(30), disks=1, alike=alike, **sizes) == {}
 
 
-def ask_after(local: Volume, *others: Volume, chosen: bool) -> Answer:
-    """Give a pod with a local volume node-1, and ask about one with other volumes."""
-    extender, nodes = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
-    known = [host(1, 100), host(2, 100), host(3, 70), EVERY_BYTE, *bound(local)]
-    before, view = view_of(*known), view_of(*known, *bound(*others))
-    first = pod("local", name="first")
-    accepted = extender.filter(first, nodes, before)
+NAMES = [NodeName("node-1"), NodeName("node-2")]
+
+
+def hold(extender: Extender, view: ClusterView, name: str, nodes: Sequence[NodeName]) -> None:
+    accepted = extender.filter(pod(name, name="first"), nodes, view)
     extender.hold(accepted, Asked(), timeouts=TIMEOUTS, now=0.0)
+
+
+def choose(extender: Extender, view: ClusterView) -> None:
+    """Let kube-scheduler give the first pod node-1."""
+    status = PodStatus(version=2, node=NAMES[0])
+    extender.ledger.see_pod(pod(name="first").uid, status, view.claims, 0.0)
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize(
+    ("local", "other", "is_at_risk"),
+    [
+        pytest.param("local:50!", "any:60~", True, id="replicas-that-may-take-it-wait"),
+        pytest.param("local:50", "any:60~", False, id="best-effort-goes-elsewhere"),
+        pytest.param("local:50!", "any:50~", False, id="replicas-that-leave-room-do-not-wait"),
+    ],
+)
+def test_room_of_a_strict_local_volume_is_waited_for(local, other, is_at_risk, chosen):
+    """A pod with a local volume gets node-1, and one with another volume is asked about."""
+    extender, known = Extender(GENEROUS), [host(1, 100), host(2, 100), host(3, 70), EVERY_BYTE]
+    own = bound(*volumes_of(local))
+    view = view_of(*known, *own, *bound(*volumes_of(other)))
+    hold(extender, view_of(*known, *own), "local", NAMES)
     if chosen:
-        extender.ledger.see_pod(first.uid, PodStatus(version=2, node=nodes[0]), view.claims, 0.0)
-    return extender.filter(pod(*(each.name for each in others), name="second"), nodes, view)
+        choose(extender, view)
+
+    answer = extender.filter(pod("any", name="second"), NAMES, view)
+
+    why = LocalRoomAtRisk(by_open=not chosen)
+    assert answer.rejected == (dict.fromkeys(NAMES, why) if is_at_risk else {})
+    assert answer.is_open is (is_at_risk and not chosen)
 
 
-@pytest.mark.parametrize("chosen", [False, True])
-def test_replicas_that_may_take_the_room_of_a_strict_local_one_wait_for_it(*, chosen: bool) -> None:
-    local = volume("local", size_bytes=50 * GIB, locality=Locality.STRICT_LOCAL)
-    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
+def test_replicas_too_large_for_the_node_of_a_strict_local_one_do_not_wait():
+    extender, big = Extender(GENEROUS), replace(host(2, 100), tags=frozenset("a"))
+    volumes = *volumes_of("local:10!"), *volumes_of("any:60~", node_selector=["a"])
+    view = view_of(host(1, 15), big, EVERY_BYTE, *bound(*volumes))
+    hold(extender, view, "local", NAMES[:1])
 
-    answer = ask_after(local, anywhere, chosen=chosen)
-
-    assert set(answer.rejected.values()) == {LocalRoomAtRisk(by_open=not chosen)}
-    assert not answer.accepted
-    assert answer.is_open is not chosen
+    assert extender.filter(pod("any", name="second"), NAMES, view).accepted == NAMES
 
 
-@pytest.mark.parametrize("chosen", [False, True])
-def test_nobody_waits_for_what_longhorn_places_elsewhere(*, chosen: bool) -> None:
-    local = volume("local", size_bytes=50 * GIB, locality=Locality.BEST_EFFORT)
-    anywhere = volume("anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED)
-
-    assert len(ask_after(local, anywhere, chosen=chosen).accepted) == 2
-
-
-@pytest.mark.parametrize("chosen", [False, True])
-def test_replicas_that_leave_room_for_a_strict_local_one_do_not_wait(*, chosen: bool) -> None:
-    local = volume("local", size_bytes=50 * GIB, locality=Locality.STRICT_LOCAL)
-    anywhere = volume("anywhere", size_bytes=50 * GIB, locality=Locality.DISABLED)
-
-    assert len(ask_after(local, anywhere, chosen=chosen).accepted) == 2
-
-
-def test_replicas_too_large_for_the_node_of_a_strict_local_one_do_not_wait() -> None:
-    local = volume("local", size_bytes=10 * GIB, locality=Locality.STRICT_LOCAL)
-    tagged = volume(
-        "anywhere", size_bytes=60 * GIB, locality=Locality.DISABLED, node_selector=["a"]
-    )
-    extender, names = Extender(GENEROUS), [NodeName("node-1"), NodeName("node-2")]
-    big = structs.replace(host(2, 100), tags=frozenset("a"))
-    view = view_of(host(1, 15), big, EVERY_BYTE, *bound(local, tagged))
-    first = extender.filter(pod("local", name="first"), names[:1], view)
-    extender.hold(first, Asked(), timeouts=TIMEOUTS, now=0.0)
-
-    assert extender.filter(pod("anywhere", name="second"), names, view).accepted == names
-
-
-@pytest.mark.parametrize(
-    ("locality", "is_accepted"), [(Locality.BEST_EFFORT, True), (Locality.STRICT_LOCAL, False)]
-)
-def test_a_pod_is_not_tied_to_a_node_that_its_own_replicas_may_fill(
-    locality: Locality, *, is_accepted: bool
-) -> None:
-    volumes = [
-        volume("local", size_bytes=80 * GIB, locality=locality),
-        volume("anywhere", size_bytes=80 * GIB, locality=Locality.DISABLED),
-    ]
-    cluster = Cluster([host(1, 100), host(2, 90)], volumes)
-    both = pod("local", "anywhere")
-
-    answer = cluster.extender.filter(both, sorted(cluster.view.spaces), cluster.view)
-
-    assert bool(answer.accepted) is is_accepted
-
-
-@pytest.mark.parametrize(("soft", "is_accepted"), [(True, False), (False, True)])
-def test_a_second_replica_beside_the_local_one_could_take_strict_local_room(
-    *, soft: bool, is_accepted: bool
-) -> None:
-    volumes = [
-        volume("pair", size_bytes=40 * GIB, replicas=2, soft=soft),
-        volume("strict", size_bytes=85 * GIB, locality=Locality.STRICT_LOCAL),
-    ]
-    cluster = Cluster([host(1, 130, 45), host(2, 10)], volumes)
-
-    answer = cluster.extender.filter(pod("pair", "strict"), [NodeName("node-1")], cluster.view)
-
-    assert bool(answer.accepted) is is_accepted
-
-
-@pytest.mark.parametrize(
-    ("is_granted", "is_accepted"), [(False, False), (True, True)], ids=["asking", "granted"]
-)
-def test_a_local_replica_whose_disk_may_refuse_it_yet_may_lose_its_room(
-    *, is_granted: bool, is_accepted: bool
-) -> None:
-    extender, names = Extender(GENEROUS), [NodeName("node-1")]
-    local = volume("local", size_bytes=15 * GIB, locality=Locality.STRICT_LOCAL)
-    anywhere = volume("anywhere", size_bytes=10 * GIB, locality=Locality.DISABLED)
-    asks = {"local-r-1": 15 * GIB}
+@pytest.mark.parametrize("is_granted", [False, True], ids=["asking", "granted"])
+def test_local_replica_that_its_disk_may_refuse_yet_may_lose_its_room(is_granted):
+    extender, local = Extender(GENEROUS), bound(*volumes_of("local:15!"))
+    asks, known = {"local-r-1": 15 * GIB}, [host(1, 20, 13), EVERY_BYTE, *local]
     schedule = disk_schedule("disk-1-0", asks=asks, granted=asks if is_granted else {})
-    nodes = host(1, 20, 13)
-    first = pod("local", name="first")
-    before = view_of(nodes, EVERY_BYTE, *bound(local))
-    extender.hold(extender.filter(first, names, before), Asked(), timeouts=TIMEOUTS, now=0.0)
-    placed = replica(
-        "local-r-1", of="local", disk="disk-1-0", size_bytes=15 * GIB, healthy_once=False
-    )
-    view = view_of(nodes, EVERY_BYTE, schedule, *bound(local, anywhere), placed)
-    extender.ledger.see_pod(first.uid, PodStatus(version=2, node=names[0]), view.claims, 0.0)
+    hold(extender, view_of(*known), "local", NAMES[:1])
+    placed = replicas_of("local:15@1/new", disk="disk-1-0")
+    view = view_of(*known, schedule, *bound(*volumes_of("any~")), *placed)
+    choose(extender, view)
     if is_granted:
         extender.ledger.settle(view, TIMEOUTS, 0.0)
 
-    answer = extender.filter(pod("anywhere", name="second"), names, view)
+    answer = extender.filter(pod("any", name="second"), NAMES[:1], view)
 
-    assert bool(answer.accepted) is is_accepted
-
-
-@pytest.mark.parametrize(
-    ("listed", "accepted"),
-    [
-        pytest.param({}, [], id="not-seen-yet"),
-        pytest.param({"new-r-1": 19 * GIB}, ["node-1"], id="seen"),
-    ],
-)
-def test_strict_local_room_is_not_given_while_longhorn_sees_room_that_there_is_not(
-    listed: dict[str, int], accepted: list[str]
-) -> None:
-    """A replica of 45 GiB has no room beside that of 19, which Longhorn has just placed."""
-    of = disk(maximum_bytes=60 * GIB, available_bytes=60 * GIB, listed=listed)
-    view = view_of(
-        node("node-1", of),
-        setting("storage-minimal-available-percentage", "0"),
-        volume("new", size_bytes=19 * GIB, locality=Locality.DISABLED),
-        replica("new-r-1", of="new", size_bytes=19 * GIB, healthy_once=False),
-        volume("waits", size_bytes=45 * GIB, locality=Locality.DISABLED),
-        *bound(volume("vol", size_bytes=33 * GIB, locality=Locality.STRICT_LOCAL)),
-    )
-
-    assert ask(view, candidates=["node-1"]).accepted == accepted
+    assert bool(answer.accepted) is is_granted
 
 
-@pytest.mark.parametrize(("others", "expected"), [(3, ["node-0"]), (1, [])], ids=["fresh", "none"])
-def test_replicas_of_one_volume_come_to_one_node_only_where_no_other_is_left(
-    others: int, expected: list[str]
-) -> None:
-    """On the node of the strict-local one they would leave too little together, one does not."""
-    strict = volume("strict", size_bytes=100 * GIB, locality=Locality.STRICT_LOCAL, replicas=1)
-    soft = volume("soft", size_bytes=20 * GIB, locality=Locality.DISABLED, replicas=4, soft=True)
-    nodes = [host(0, 150), *(host(number, 60) for number in range(1, 1 + others))]
+def pair(*, soft: bool) -> list[Volume]:
+    return [*volumes_of("a:40*2", soft=soft), *volumes_of("b:85!")]
 
-    assert (
-        ask(view_of(*nodes, *bound(strict, soft), EVERY_BYTE), "strict", "soft").accepted
-        == expected
-    )
+
+def filling(listed: dict[str, int]) -> list[AnyRecord]:
+    """Build a node where a replica of 45 GiB has no room beside that of 19, just placed."""
+    return [
+        node("node-1", disk(maximum_bytes=60 * GIB, available_bytes=60 * GIB, listed=listed)),
+        *volumes_of("new:19~ waits:45~"),
+        *replicas_of("new:19@1/new"),
+    ]
+
+
+MANY = [*volumes_of("a:100!"), *volumes_of("b:20*4~", soft=True)]
+"""On the node of the strict-local one these would leave too little together, one does not."""
+ROWS: dict[str, tuple[list[AnyRecord], list[Volume], str]] = {
+    # The cluster, the pod's volumes, and the numbers of the nodes that are accepted.
+    "node-that-the-own-replica-may-fill-for-best-effort": (
+        [host(1, 100), host(2, 90)], volumes_of("a:80 b:80~"), "1 2"),
+    "node-that-the-own-replica-may-fill-for-strict-local": (
+        [host(1, 100), host(2, 90)], volumes_of("a:80! b:80~"), ""),
+    "replica-beside-the-local-one-may-share-its-node": (
+        [host(1, 130, 45), host(2, 10)], pair(soft=True), ""),
+    "replica-beside-the-local-one-must-go-elsewhere": (
+        [host(1, 130, 45), host(2, 10)], pair(soft=False), "1"),
+    "room-that-longhorn-sees-though-there-is-none": (filling({}), volumes_of("a:33!"), ""),
+    "room-that-longhorn-sees-rightly": (
+        filling({"new-r-1": 19 * GIB}), volumes_of("a:33!"), "1"),
+    "replicas-come-to-one-node-where-no-other-is-left": ([host(0, 150), host(1, 60)], MANY, ""),
+    "replicas-come-to-nodes-of-their-own": (
+        [host(0, 150), *(host(number, 60) for number in (1, 2, 3))], MANY, "0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_nodes_for_a_pod_with_a_strict_local_volume(name):
+    records, own, accepted = ROWS[name]
+    view = view_of(*records, *bound(*own), EVERY_BYTE)
+
+    found = ask(view, *(each.name for each in own)).accepted
+
+    assert found == [f"node-{number}" for number in accepted.split()]
 
 
 @pytest.mark.parametrize("name", ["node-0", "node-1"])
-def test_no_second_replica_comes_to_a_node_that_a_volume_may_not_use_twice(name: str) -> None:
+def test_second_replica_never_comes_to_a_node_that_a_volume_may_not_use_twice(name):
     """Of the other volume one replica is due: it may come to each node but the one with another."""
-    other = volume("other", size_bytes=60 * GIB, locality=Locality.DISABLED, replicas=2)
-    there = replica("other-r-1", of="other", on="node-0", size_bytes=60 * GIB)
+    nodes, replicas = [host(0, 160), host(1, 100), host(2, 100)], replicas_of("other:60@0")
     due = replica("other-r-2", of="other", on="", size_bytes=60 * GIB, healthy_once=False)
-    own = volume(size_bytes=60 * GIB, locality=Locality.STRICT_LOCAL)
-    nodes = [host(0, 160), host(1, 100), host(2, 100)]
+    volumes = *volumes_of("other:60*2~"), *bound(*volumes_of("vol:60!"))
 
-    view = view_of(*nodes, other, there, due, *bound(own), EVERY_BYTE)
+    view = view_of(*nodes, *replicas, due, *volumes, EVERY_BYTE)
 
     expected = {} if name == "node-0" else {name: LocalRoomAtRisk()}
     assert ask(view, candidates=[name]).rejected == expected
