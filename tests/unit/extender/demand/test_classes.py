@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.kubernetes import Claim, StorageClass, class_of, default_class
+from extender.kubernetes import StorageClass, class_of, default_class
 from tests.builders import claim
 
 
@@ -30,7 +30,7 @@ def made(name: str, created: str = "", *, is_default: bool = True) -> StorageCla
         pytest.param([made("b"), made("a")], "a", id="the-first-by-name"),
     ],
 )
-def test_default_class(classes: list[StorageClass], expected: str) -> None:
+def test_default_class(classes, expected):
     assert default_class(classes) == expected
 
 
@@ -43,7 +43,7 @@ def test_default_class(classes: list[StorageClass], expected: str) -> None:
         pytest.param(claim(storage_class="gone"), None, id="one-that-is-not-there"),
     ],
 )
-def test_the_default_class_is_for_claims_that_name_none(asks: Claim, expected: str | None) -> None:
+def test_default_class_is_for_claims_that_name_none(asks, expected):
     classes = {"own": made("own", is_default=False), "standard": made("standard")}
 
     found = class_of(asks, classes)

@@ -56,15 +56,15 @@ def rejected(
         pytest.param("regional", ["far"], id="region-without-room"),
     ],
 )
-def test_replicas_keep_to_the_place_of_the_pods_node(topology: str, expected: list[str]) -> None:
+def test_replicas_keep_to_the_place_of_the_pods_node(topology, expected):
     assert rejected(topology) == expected
 
 
-def test_before_v1_13_the_parameter_says_nothing() -> None:
+def test_topology_says_nothing_before_v1_13():
     assert rejected("zonal", KEYS, setting("current-longhorn-version", "v1.12.1")) == []
 
 
-def test_of_strict_local_volumes_it_says_nothing() -> None:
+def test_topology_says_nothing_of_strict_local_volumes():
     class_ = storage_class(
         volumeTopology="zonal", dataLocality="strict-local", numberOfReplicas="1"
     )
@@ -73,13 +73,13 @@ def test_of_strict_local_volumes_it_says_nothing() -> None:
     assert ask(view, candidates=NAMES).accepted == ["roomy"]
 
 
-def test_a_node_without_a_zone_leaves_the_volume_without_a_place() -> None:
+def test_node_without_a_zone_leaves_the_volume_without_a_place():
     nodes = [place("bare", "", "", 5), *NODES]
 
     assert "bare" not in rejected("zonal", nodes=nodes)
 
 
-def test_without_the_region_among_the_keys_the_zone_alone_counts() -> None:
+def test_zone_alone_counts_without_the_region_among_the_keys():
     zone = setting("csi-allowed-topology-keys", "topology.kubernetes.io/zone")
     nodes = [place("here", "a", "r", 5), place("there", "a", "s")]
 
@@ -96,25 +96,25 @@ def test_without_the_region_among_the_keys_the_zone_alone_counts() -> None:
         ("Zonal", "topology.kubernetes.io/zone", "use one of"),
     ],
 )
-def test_what_longhorn_would_refuse(topology: str, keys: str, text: str) -> None:
+def test_topology_that_longhorn_would_refuse(topology, keys, text):
     with pytest.raises(UnresolvableClaimError, match=text):
         rejected(topology, setting("csi-allowed-topology-keys", keys))
 
 
 @pytest.mark.parametrize("locality", ["disabled", "best-effort", "strict-local"])
-def test_a_zonal_volume_cannot_be_kept_off_its_own_zone(locality: str) -> None:
+def test_zonal_volume_cannot_be_kept_off_its_own_zone(locality):
     with pytest.raises(UnresolvableClaimError, match="replicaZoneSoftAntiAffinity"):
         rejected("zonal", dataLocality=locality, replicaZoneSoftAntiAffinity="disabled")
 
 
-def test_without_candidates_there_is_no_answer_to_put_together() -> None:
+def test_candidates_of_none_leave_no_answer_to_put_together():
     class_ = storage_class(volumeTopology="zonal", dataLocality="disabled")
     view = view_of(*NODES, KEYS, class_, claim("vol"))
 
     assert ask(view, candidates=[]).accepted == []
 
 
-def test_once_the_node_is_chosen_room_is_held_in_its_zone() -> None:
+def test_room_is_held_in_the_zone_of_the_node_once_that_is_chosen():
     nodes = [place("a1", "a", "r", 12), place("b1", "b", "r", 12)]
     parameters = {"dataLocality": "disabled", "numberOfReplicas": "1", "volumeTopology": "zonal"}
     claims = claim("one"), claim("two")

@@ -21,9 +21,7 @@ POD = pod("data")
         pytest.param("uid-pod", 0.0, 0, id="no-time-to-choose"),
     ],
 )
-def test_an_answer_is_held_for_a_real_pod_while_its_node_may_be_chosen(
-    uid: str, choosing_seconds: float, held: int
-) -> None:
+def test_answer_is_held_for_a_real_pod_while_its_node_may_be_chosen(uid, choosing_seconds, held):
     extender = Extender(GENEROUS)
     answer = extender.filter(structs.replace(POD, uid=uid), NODES, VIEW)
     timeouts = Timeouts(choosing_seconds=choosing_seconds, placing_seconds=7.0)
@@ -34,7 +32,7 @@ def test_an_answer_is_held_for_a_real_pod_while_its_node_may_be_chosen(
     assert extender.ledger.count(State.OPEN) == held
 
 
-def test_an_answer_that_rejects_ends_what_was_held_before() -> None:
+def test_answer_that_rejects_ends_what_was_held_before():
     extender = Extender(GENEROUS)
     timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=7.0)
     extender.hold(extender.filter(POD, NODES, VIEW), Asked(), timeouts=timeouts, now=1.0)

@@ -13,9 +13,7 @@ ask = st.tuples(st.sampled_from("abcdef"), st.floats(0, 100), st.booleans())
 
 
 @given(st.lists(st.tuples(st.lists(ask), st.sampled_from(TIMEOUTS), st.floats(0, 200))))
-def test_each_ends_when_its_own_time_is_over(
-    rounds: list[tuple[list[tuple[str, float, bool]], Timeouts, float]],
-) -> None:
+def test_hold_ends_when_its_own_time_is_over(rounds):
     """Some are asked about again, some end otherwise, and the settings change."""
     holds: dict[str, Hold] = {}
     changes = ChangeLog[str]()
@@ -37,7 +35,7 @@ def test_each_ends_when_its_own_time_is_over(
             del holds[name]
 
 
-def test_holds_that_are_asked_about_again_and_again_leave_nothing_behind() -> None:
+def test_holds_that_are_asked_about_again_and_again_leave_nothing_behind():
     holds: dict[str, Hold] = {}
     changes = ChangeLog[str]()
     deadlines = Deadlines(holds, changes)

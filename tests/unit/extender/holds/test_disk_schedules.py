@@ -4,8 +4,6 @@ The pod's volume has 20 GiB and one replica, which Longhorn puts on the only dis
 100 GiB, or on that of node-2.
 """
 
-from collections.abc import Iterable
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -96,7 +94,7 @@ def held(hold: Hold, view: ClusterView) -> int:
     return SIZE * len([*volumes_still_held(hold, HERE, view.replicas)])
 
 
-def test_e10_a_replica_that_is_placed_takes_the_place_of_its_hold() -> None:
+def test_replica_that_is_placed_takes_the_place_of_its_hold():
     before, after = seen(schedule("")), seen(schedule(""), placed())
 
     kept = [(on_disk(view), held(chosen(), view)) for view in (before, after)]
@@ -108,23 +106,21 @@ def test_e10_a_replica_that_is_placed_takes_the_place_of_its_hold() -> None:
     ("step", "is_confirmed_by_it"),
     [("", False), ("asked", False), ("granted", True), ("refused", False), ("releasing", False)],
 )
-def test_a_hold_is_confirmed_once_its_replica_is_granted(
-    step: str, *, is_confirmed_by_it: bool
-) -> None:
+def test_hold_is_confirmed_once_its_replica_is_granted(step, is_confirmed_by_it):
     assert is_confirmed(chosen(), seen(schedule(step), placed())) is is_confirmed_by_it
 
 
-def test_without_a_disk_schedule_a_placed_replica_confirms() -> None:
+def test_placed_replica_confirms_without_a_disk_schedule():
     assert is_confirmed(chosen(), seen(placed()))
 
 
-def test_one_that_is_not_ready_confirms_as_if_there_were_none() -> None:
+def test_disk_schedule_that_is_not_ready_confirms_as_if_there_were_none():
     not_ready = msgspec.structs.replace(schedule("asked"), ready=None)
 
     assert is_confirmed(chosen(), seen(not_ready, placed()))
 
 
-def test_a_replica_placed_elsewhere_confirms_once_it_is_granted_there() -> None:
+def test_replica_placed_elsewhere_confirms_once_it_is_granted_there():
     found = [
         is_confirmed(chosen(), seen(schedule(step, on="node-2"), placed("node-2")))
         for step in ("asked", "granted")
@@ -133,7 +129,7 @@ def test_a_replica_placed_elsewhere_confirms_once_it_is_granted_there() -> None:
     assert found == [False, True]
 
 
-def test_a_refused_replica_is_due_again_and_is_no_replica_of_its_node() -> None:
+def test_refused_replica_is_due_again_and_is_no_replica_of_its_node():
     view = seen(schedule("refused", FULL), placed())
 
     [shown] = view.replicas[VolumeName("vol")]
@@ -142,7 +138,7 @@ def test_a_refused_replica_is_due_again_and_is_no_replica_of_its_node() -> None:
     assert accepted(view, "vol") == ["node-2"]
 
 
-def test_a_refused_replica_that_would_fit_is_placed_and_counts_once() -> None:
+def test_refused_replica_that_would_fit_is_placed_and_counts_once():
     view = seen(schedule("refused"), placed())
 
     assert VolumeName("vol") not in view.due
@@ -151,7 +147,7 @@ def test_a_refused_replica_that_would_fit_is_placed_and_counts_once() -> None:
 
 
 @pytest.mark.parametrize("step", ["", "asked"])
-def test_what_a_full_disk_has_yet_to_decide_counts_there_and_is_due_elsewhere(step: str) -> None:
+def test_replica_that_a_full_disk_has_yet_to_decide_on_counts_there_and_is_due_elsewhere(step):
     view = seen(schedule(step, FULL), placed())
 
     assert view.due[VolumeName("vol")] == Due(anywhere=1)
@@ -160,9 +156,7 @@ def test_what_a_full_disk_has_yet_to_decide_counts_there_and_is_due_elsewhere(st
 
 
 @pytest.mark.parametrize("step", ["", "asked", "refused"])
-def test_a_strict_local_volume_stays_where_its_object_says_until_that_is_withdrawn(
-    step: str,
-) -> None:
+def test_strict_local_volume_stays_where_its_object_says_until_that_is_withdrawn(step):
     strict = volume(size_bytes=SIZE, locality=Locality.STRICT_LOCAL)
     records = (node("node-1"), node("node-2"), *bound(strict), schedule(step, FULL))
 
@@ -171,7 +165,7 @@ def test_a_strict_local_volume_stays_where_its_object_says_until_that_is_withdra
     assert found == [[], ["node-2"]]
 
 
-def test_a_refused_replica_that_is_bound_to_its_node_is_pending_there() -> None:
+def test_refused_replica_that_is_bound_to_its_node_is_pending_there():
     bound_to_it = msgspec.structs.replace(placed(), hard_node_affinity=HERE)
 
     view = seen(schedule("refused", FULL), bound_to_it)
@@ -179,7 +173,7 @@ def test_a_refused_replica_that_is_bound_to_its_node_is_pending_there() -> None:
     assert [each.name for each in view.spaces[HERE].pending] == [NAME]
 
 
-def test_a_refused_replica_with_data_stays_where_it_is() -> None:
+def test_refused_replica_with_data_stays_where_it_is():
     """As after an upgrade of a Longhorn whose disk was over-committed already."""
     with_data = msgspec.structs.replace(placed(), healthy_once=True)
 
@@ -189,7 +183,7 @@ def test_a_refused_replica_with_data_stays_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("step", ["", "asked", "refused"])
-def test_what_a_new_leader_holds_is_not_confirmed_by_what_may_be_refused_yet(step: str) -> None:
+def test_hold_of_a_new_leader_is_not_confirmed_by_what_may_be_refused_yet(step):
     view = seen(schedule(step), placed())
 
     made = made_of(view)
@@ -203,9 +197,9 @@ def test_what_a_new_leader_holds_is_not_confirmed_by_what_may_be_refused_yet(ste
 @pytest.mark.parametrize(
     ("on", "is_held"), [("node-1", False), ("node-2", True), ("node-3", False)]
 )
-def test_what_asks_elsewhere_at_the_answer_gives_no_room_here_until_it_moves(
-    on: str, other_bytes: int, *, is_held: bool
-) -> None:
+def test_replica_that_asks_elsewhere_at_the_answer_gives_no_room_here_until_it_moves(
+    on, other_bytes, is_held
+):
     """A pod comes to another node than its replica, which is granted only then: one more follows
     it. The replica itself comes here only if its disk refuses it."""
     made = made_of(seen(schedule("asked", other_bytes, on="node-2"), placed("node-2")))
@@ -216,7 +210,7 @@ def test_what_asks_elsewhere_at_the_answer_gives_no_room_here_until_it_moves(
     assert is_confirmed(made, view) is not is_held
 
 
-def test_a_hold_is_confirmed_by_what_a_full_disk_there_had_yet_to_decide_at_the_answer() -> None:
+def test_hold_is_confirmed_by_what_a_full_disk_there_had_yet_to_decide_at_the_answer():
     made = made_of(seen(schedule("asked", FULL), placed()))
 
     assert is_confirmed(made, seen(schedule("granted"), placed()))
@@ -231,9 +225,9 @@ def test_a_hold_is_confirmed_by_what_a_full_disk_there_had_yet_to_decide_at_the_
         pytest.param(replica(NAME, on="node-1", size_bytes=SIZE), "asked", False, id="with-data"),
     ],
 )
-def test_a_pod_that_comes_back_to_its_replica_is_held_for_if_that_may_be_refused(
-    there: Replica, step: str, *, is_held: bool
-) -> None:
+def test_pod_that_comes_back_to_its_replica_is_held_for_if_that_may_be_refused(
+    there, step, is_held
+):
     extender, view = Extender(GENEROUS), seen(schedule(step), there)
     answer = extender.filter(pod("vol"), [HERE, ELSEWHERE], view)
 
@@ -252,9 +246,7 @@ REPLICAS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(REPLICAS, STEPS, st.sampled_from([ROOMY, FULL])), max_size=12))
-def test_room_is_kept_once_until_it_is_granted(
-    history: Iterable[tuple[Replica | None, str, int]],
-) -> None:
+def test_room_is_kept_once_until_it_is_granted(history):
     """In whatever order replica and request are seen: never less than once, and no more than once
     unless the request is seen and the replica it is for is not, or the disk is full and has yet to
     decide: then it may have to be placed again."""

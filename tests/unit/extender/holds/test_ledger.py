@@ -118,7 +118,7 @@ BOUND_AFTER_SELECTION = follow(SELECTED, Sighting(node=HERE), 300.0)
         ),
     ],
 )
-def test_hold_stands_until_just_before_its_deadline(of: Hold, until: float, why: End) -> None:
+def test_hold_stands_until_just_before_its_deadline(of, until, why):
     ledger = ledger_of(of)
 
     assert deadline(of, TIMEOUTS) == (until, why)
@@ -128,12 +128,12 @@ def test_hold_stands_until_just_before_its_deadline(of: Hold, until: float, why:
     assert ledger.next_deadline(TIMEOUTS) is None
 
 
-def test_provisioning_has_as_long_as_kube_scheduler_waits_for_it() -> None:
+def test_provisioning_has_as_long_as_kube_scheduler_waits_for_it():
     assert PROVISIONING_SECONDS == 600.0
 
 
 @pytest.mark.parametrize("of", [OPEN, ONLY, SELECTED], ids=["open", "only", "selected"])
-def test_no_time_for_choosing_keeps_no_answer(of: Hold) -> None:
+def test_time_for_choosing_of_none_keeps_no_answer(of):
     none = Timeouts(choosing_seconds=0.0, placing_seconds=7.0)
 
     [ended] = ledger_of(of).settle(NONE, none, 100.0).ended
@@ -141,7 +141,7 @@ def test_no_time_for_choosing_keeps_no_answer(of: Hold) -> None:
     assert ended.why is (End.NOT_CHOSEN if of is OPEN else End.NOT_BOUND)
 
 
-def test_no_time_for_placing_keeps_no_bound_pod() -> None:
+def test_time_for_placing_of_none_keeps_no_bound_pod():
     none = Timeouts(choosing_seconds=5.0, placing_seconds=0.0)
     ledger = ledger_of(OPEN)
 
@@ -158,7 +158,7 @@ def attached(to: str | None) -> ClusterView:
 @pytest.mark.parametrize(
     "view", [NONE, attached(None), attached("node-2")], ids=["unknown", "detached", "leaving"]
 )
-def test_until_its_volume_is_to_be_attached_a_bound_pod_is_held_for(view: ClusterView) -> None:
+def test_bound_pod_is_held_for_until_its_volume_is_to_be_attached(view):
     """Longhorn looks for a place no earlier, and attaching takes a minute in a crowd."""
     ledger = ledger_of(BOUND)
 
@@ -166,7 +166,7 @@ def test_until_its_volume_is_to_be_attached_a_bound_pod_is_held_for(view: Cluste
     assert ledger.settle(view, ATTACHING, 704.0) == over(BOUND, End.NOT_PLACED, 704.0)
 
 
-def test_the_time_for_placing_begins_when_the_volume_is_to_be_attached() -> None:
+def test_time_for_placing_begins_when_the_volume_is_to_be_attached():
     ledger = ledger_of(BOUND)
     ledger.settle(attached(None), ATTACHING, 105.0)
 
@@ -177,7 +177,7 @@ def test_the_time_for_placing_begins_when_the_volume_is_to_be_attached() -> None
     assert (ended.hold.attaching_at, ended.why) == (300.0, End.NOT_PLACED)
 
 
-def test_it_begins_with_the_binding_if_the_volume_is_attached_already() -> None:
+def test_time_for_placing_begins_with_the_binding_if_attached_already():
     ledger = ledger_of(OPEN)
     ledger.settle(attached("node-1"), ATTACHING, 101.0)
     ledger.see("uid-pod", Sighting(node=HERE), 104.0)
@@ -187,18 +187,18 @@ def test_it_begins_with_the_binding_if_the_volume_is_attached_already() -> None:
     assert ledger.next_deadline(ATTACHING) == 111.0
 
 
-def test_without_time_for_placing_nothing_waits_for_the_attaching() -> None:
+def test_time_for_placing_of_none_waits_for_no_attaching():
     none = msgspec.structs.replace(ATTACHING, placing_seconds=0.0)
 
     assert ledger_of(BOUND).settle(NONE, none, 104.0) == over(BOUND, End.NOT_PLACED, 104.0)
 
 
 @pytest.mark.parametrize("now", [104.0, 111.0, 500.0], ids=["in-time", "at-deadline", "late"])
-def test_placed_replicas_confirm_even_after_the_deadline(now: float) -> None:
+def test_placed_replicas_confirm_even_after_the_deadline(now):
     assert ledger_of(BOUND).settle(PLACED, TIMEOUTS, now) == over(BOUND, End.CONFIRMED, now)
 
 
-def test_placed_replicas_do_not_confirm_an_open_hold_but_it_keeps_less() -> None:
+def test_placed_replicas_do_not_confirm_an_open_hold_but_it_keeps_less():
     outcome = ledger_of(OPEN).settle(PLACED, TIMEOUTS, 101.0)
 
     assert (outcome.ended, outcome.advanced) == ((), ())
@@ -206,7 +206,7 @@ def test_placed_replicas_do_not_confirm_an_open_hold_but_it_keeps_less() -> None
     assert outcome.concerns_others
 
 
-def test_replica_that_must_go_to_the_node_confirms_nothing_and_runs_out_of_time() -> None:
+def test_replica_that_must_go_to_the_node_confirms_nothing_and_runs_out_of_time():
     ledger = ledger_of(BOUND)
     waiting = view_of(pending(of="vol"))
 
@@ -214,7 +214,7 @@ def test_replica_that_must_go_to_the_node_confirms_nothing_and_runs_out_of_time(
     assert ledger.settle(waiting, TIMEOUTS, 111.0) == over(BOUND, End.NOT_PLACED, 111.0)
 
 
-def test_settle_ends_each_in_its_own_way_and_leaves_the_rest() -> None:
+def test_settle_ends_each_in_its_own_way_and_leaves_the_rest():
     late = hold("late", now=95.0)
     stuck = follow(hold("stuck", volumes=["other"], now=90.0), Sighting(node=HERE), 93.0)
     done = follow(hold("done", now=90.0), Sighting(nominated=HERE), 91.0)
@@ -232,7 +232,7 @@ def test_settle_ends_each_in_its_own_way_and_leaves_the_rest() -> None:
     assert [*ledger] == [open_, waiting]
 
 
-def test_an_end_frees_its_nodes_and_says_how_long_the_hold_stood() -> None:
+def test_end_frees_its_nodes_and_says_how_long_the_hold_stood():
     outcome = ledger_of(OPEN).drop("uid-pod", End.POD_GONE, 130.0)
 
     assert outcome == over(OPEN, End.POD_GONE, 130.0)
@@ -241,7 +241,7 @@ def test_an_end_frees_its_nodes_and_says_how_long_the_hold_stood() -> None:
     assert outcome.concerns_others
 
 
-def test_a_choice_frees_the_other_nodes() -> None:
+def test_choice_frees_the_other_nodes():
     outcome = ledger_of(OPEN).see("uid-pod", Sighting(nominated=HERE), 101.0)
 
     assert outcome == Outcome(advanced=(Advanced(before=OPEN, after=NOMINATED),))
@@ -249,13 +249,13 @@ def test_a_choice_frees_the_other_nodes() -> None:
     assert outcome.concerns_others
 
 
-def test_a_choice_of_the_only_accepted_node_frees_nothing_and_concerns_who_waits_for_it() -> None:
+def test_choice_of_the_only_accepted_node_frees_nothing_and_concerns_waiting_pods():
     outcome = ledger_of(hold(nodes=["node-1"])).see("uid-pod", Sighting(nominated=HERE), 101.0)
 
     assert (outcome.freed, outcome.concerns_others) == (frozenset(), True)
 
 
-def test_a_hold_that_stays_where_it_is_concerns_nobody_else() -> None:
+def test_hold_that_stays_where_it_is_concerns_no_other_pod():
     outcome = ledger_of(NOMINATED).see("uid-pod", Sighting(node=HERE), 104.0)
 
     assert len(outcome.advanced) == 1
@@ -265,14 +265,14 @@ def test_a_hold_that_stays_where_it_is_concerns_nobody_else() -> None:
 @pytest.mark.parametrize(
     "sighting", [Sighting(), Sighting(nominated=HERE)], ids=["nothing", "the-same-again"]
 )
-def test_a_sighting_without_news_changes_nothing(sighting: Sighting) -> None:
+def test_sighting_without_news_changes_nothing(sighting):
     ledger = ledger_of(OPEN)
     ledger.see("uid-pod", sighting, 101.0)
 
     assert ledger.see("uid-pod", sighting, 500.0) == NO_CHANGE
 
 
-def test_a_pod_without_a_hold_changes_nothing() -> None:
+def test_pod_without_a_hold_changes_nothing():
     ledger = ledger_of(OPEN)
 
     assert ledger.drop("uid-nobody", End.POD_GONE, 101.0) == NO_CHANGE
@@ -282,7 +282,7 @@ def test_a_pod_without_a_hold_changes_nothing() -> None:
     assert [*ledger] == [OPEN]
 
 
-def test_pods_are_told_apart_by_uid_not_by_name() -> None:
+def test_pods_are_told_apart_by_uid_not_by_name():
     again = msgspec.structs.replace(OPEN.pod, uid="uid-again")
 
     ledger = ledger_of(OPEN, msgspec.structs.replace(OPEN, pod=again))
@@ -290,7 +290,7 @@ def test_pods_are_told_apart_by_uid_not_by_name() -> None:
     assert len(ledger) == 2
 
 
-def test_all_end_at_once_and_the_ledger_is_complete_no_more() -> None:
+def test_holds_all_end_at_once_and_the_ledger_is_complete_no_more():
     only = hold("other", nodes=["node-1"], only_candidate=True)
     ledger = ledger_of(OPEN, only)
     ledger.is_complete = True
@@ -318,7 +318,7 @@ def selected(name: str, node: NodeName | None) -> Claim:
     return msgspec.structs.replace(claim(name), selected_node=node)
 
 
-def test_a_pod_is_seen_together_with_its_claims() -> None:
+def test_pod_is_seen_together_with_its_claims():
     ledger = ledger_of(waiting_for_claims("a"))
 
     ledger.see_pod(
@@ -328,7 +328,7 @@ def test_a_pod_is_seen_together_with_its_claims() -> None:
     assert on(ledger, "node-2") == {"pod"}
 
 
-def test_a_claim_is_seen_together_with_its_pod_as_last_heard_of() -> None:
+def test_claim_is_seen_together_with_its_pod_as_last_heard_of():
     ledger = ledger_of(waiting_for_claims("a"))
     key = ClaimKey("default/a")
     ledger.see_pod("uid-pod", PodStatus(version=2, nominated=HERE), {}, 101.0)
@@ -340,7 +340,7 @@ def test_a_claim_is_seen_together_with_its_pod_as_last_heard_of() -> None:
     assert (first, on(ledger, "node-1")) == ({"pod"}, {"pod"})
 
 
-def test_a_claim_moves_the_holds_of_all_pods_that_use_it_and_no_others() -> None:
+def test_claim_moves_the_holds_of_all_pods_that_use_it_and_no_others():
     shared, other = waiting_for_claims("a"), waiting_for_claims("b")
     holds = [
         msgspec.structs.replace(shared, pod=pod("a", name="first")),
@@ -359,7 +359,7 @@ def test_a_claim_moves_the_holds_of_all_pods_that_use_it_and_no_others() -> None
     assert [each.pod.name for each in ledger.open_holds()] == ["third"]
 
 
-def test_a_node_named_again_after_it_was_taken_back_counts() -> None:
+def test_node_named_again_after_it_was_taken_back_counts():
     """kube-scheduler knew at the answer that the claim's old node was taken back."""
     stale = msgspec.structs.replace(
         waiting_for_claims("a"), unbound=frozenset({(ClaimKey("default/a"), HERE)})
@@ -374,7 +374,7 @@ def test_a_node_named_again_after_it_was_taken_back_counts() -> None:
     assert [each.after.node for each in outcome.advanced] == [HERE]
 
 
-def test_node_nominated_before_an_answer_is_not_chosen_by_it() -> None:
+def test_node_nominated_before_an_answer_is_not_chosen_by_it():
     """After an outage kube-scheduler may ask with a copy from before its own nomination."""
     ledger = ledger_of(waiting_for_claims("a"))
     ledger.see_pod("uid-pod", PodStatus(version=5, nominated=HERE), {}, 101.0)
@@ -389,7 +389,7 @@ def test_node_nominated_before_an_answer_is_not_chosen_by_it() -> None:
     assert (on(ledger, "node-1"), on(ledger, "node-2")) == (set(), {"pod"})
 
 
-def test_in_mode_node_only_binding_is_a_choice() -> None:
+def test_mode_node_takes_only_binding_for_a_choice():
     ledger = Ledger(Mode.NODE)
     ledger.put(OPEN)
 
@@ -400,7 +400,7 @@ def test_in_mode_node_only_binding_is_a_choice() -> None:
     assert (nominated, ledger.is_choosing()) == (True, False)
 
 
-def test_holds_on_a_node() -> None:
+def test_holds_on_a_node():
     ledger = ledger_of(
         hold("both"),
         hold("first", nodes=["node-1"]),
@@ -418,7 +418,7 @@ def test_holds_on_a_node() -> None:
     assert [ledger.count(state) for state in State] == [2, 3]
 
 
-def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhile() -> None:
+def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhile():
     ledger = ledger_of(*(hold(name, now=now) for now, name in enumerate("abc")))
     ledger.put(hold("a", now=3.0))
     ledger.see("uid-b", Sighting(nominated=HERE), 4.0)
@@ -431,7 +431,7 @@ def test_holds_are_listed_in_the_order_of_their_answers_whatever_changes_meanwhi
     assert listed == ["b", "c", "a"]
 
 
-def test_a_claim_tells_the_node_of_a_pod_until_that_is_looked_up() -> None:
+def test_claim_tells_the_node_of_a_pod_until_that_is_looked_up():
     """It may be invented, and name the claim of another one: then its hold ends."""
     ledger = ledger_of(waiting_for_claims("a"))
     uid, claims = "uid-pod", claims_of(selected("a", HERE))
@@ -446,7 +446,7 @@ def test_a_claim_tells_the_node_of_a_pod_until_that_is_looked_up() -> None:
     assert len(ledger) == 0
 
 
-def test_of_two_things_heard_of_a_pod_the_later_version_counts() -> None:
+def test_pod_heard_of_twice_counts_in_its_later_version():
     ledger = ledger_of(OPEN)
     ledger.see_pod(OPEN.pod.uid, PodStatus(version=5, node=HERE), {}, 101.0)
 

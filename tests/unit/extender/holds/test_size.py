@@ -40,14 +40,14 @@ def fill(ledger: Ledger) -> int:
     return number
 
 
-def test_open_holds_on_any_5_000_nodes_are_some_250() -> None:
+def test_open_holds_on_any_5_000_nodes_are_some_250():
     ledger = Ledger()
 
     assert 240 <= fill(ledger) <= 260
     assert size_bytes(ledger) < MOST_BYTES
 
 
-def test_holds_on_the_same_nodes_share_them() -> None:
+def test_holds_on_the_same_nodes_share_them():
     ledger = Ledger()
     for number in range(1_000):
         nodes = node_set([*NODES], ledger)
@@ -69,7 +69,7 @@ def ask(extender: Extender, of: PodRef, candidates: Sequence[NodeName]) -> None:
     extender.hold(answer, Asked(), timeouts=TIMEOUTS, now=1.0)
 
 
-def test_where_there_is_no_memory_no_hold_is_made_and_nothing_has_changed() -> None:
+def test_hold_is_not_made_where_there_is_no_memory_and_nothing_has_changed():
     extender = Extender(GENEROUS)
     ask(extender, pod("vol", name="real"), NODES[:1])
     fill(extender.ledger)
@@ -83,7 +83,7 @@ def test_where_there_is_no_memory_no_hold_is_made_and_nothing_has_changed() -> N
     assert [*extender.ledger] == before
 
 
-def test_the_hold_of_a_uid_is_for_the_pod_that_has_asked_first() -> None:
+def test_hold_of_a_uid_is_for_the_pod_that_has_asked_first():
     extender = Extender(GENEROUS)
     real = pod("vol", name="real")
     ask(extender, real, NODES[:1])
@@ -101,7 +101,7 @@ def test_the_hold_of_a_uid_is_for_the_pod_that_has_asked_first() -> None:
     assert [*extender.ledger] == [before]
 
 
-def test_of_a_pod_that_needs_nothing_on_its_node_only_known_nodes_are_remembered() -> None:
+def test_hold_of_a_pod_that_needs_nothing_on_its_node_remembers_only_known_nodes():
     extender = Extender(GENEROUS)
 
     ask(extender, pod("shared", name="real"), [*NODES[2:5], NodeName("invented")])

@@ -12,7 +12,7 @@ from extender import Extender
 from extender.holds import Asked, Ended, Timeouts
 from extender.kubernetes import PodStatus
 from extender.view import ClusterView
-from longhorn import Disk, Locality, NodeName, Replica, Unreadable
+from longhorn import Locality, NodeName, Replica, Unreadable
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -54,7 +54,7 @@ def choose(extender: Extender, name: str, on: NodeName, seen: ClusterView) -> No
     assert not ended
 
 
-def test_a_volume_whose_room_was_taken_counts_elsewhere() -> None:
+def test_volume_whose_room_was_taken_counts_elsewhere():
     extender = Extender(GENEROUS)
     choose(extender, "a", NODES[0], view())
     other = replica("other", of="other", on="node-1", size_bytes=100 * GIB)
@@ -69,7 +69,7 @@ def test_a_volume_whose_room_was_taken_counts_elsewhere() -> None:
     assert after.accepted == [NODES[2]]
 
 
-def test_a_hold_whose_nodes_cannot_be_read_is_in_nobodys_way() -> None:
+def test_hold_whose_nodes_cannot_be_read_is_in_no_pods_way():
     lost = [Unreadable(kind="Node", name=name, why="it is broken", nodes=(name,)) for name in NODES]
     asked = [claim("d", storage_class="local"), storage_class("local", dataLocality="disabled")]
     extender, seen = Extender(GENEROUS), view_of(*lost, *asked, *bound(VOLUMES[0]))
@@ -84,7 +84,7 @@ def test_a_hold_whose_nodes_cannot_be_read_is_in_nobodys_way() -> None:
     assert answer.candidates == NODES
 
 
-def test_as_long_as_it_has_its_room_it_does_not() -> None:
+def test_volume_that_has_its_room_does_not_count_elsewhere():
     extender = Extender(GENEROUS)
     choose(extender, "a", NODES[0], view())
     choose(extender, "b", NODES[1], view())
@@ -136,16 +136,14 @@ def replaced(
         pytest.param(timedelta(seconds=600), 1, id="after"),
     ],
 )
-def test_a_failed_replica_is_replaced_after_the_wait(
-    after: timedelta, expected: int, *, with_hold: bool
-) -> None:
+def test_failed_replica_is_replaced_after_the_wait(after, expected, with_hold):
     records = [node("node-1"), node("node-2", **OUTAGE), node("node-3"), *degraded()]
 
     assert len(replaced(records, FAILED_AT + after, with_hold=with_hold)) == expected
     assert len(replaced(records, None, with_hold=with_hold)) == 0
 
 
-def test_it_may_then_go_to_the_node_of_the_failed_one() -> None:
+def test_replica_that_replaces_a_failed_one_may_go_to_its_node():
     records = [node("node-1"), node("node-2", **OUTAGE), node("node-3"), *degraded()]
 
     assert [[each.name for each in there] for there in replaced(records, WAIT_OVER)] == [
@@ -161,13 +159,13 @@ def test_it_may_then_go_to_the_node_of_the_failed_one() -> None:
         pytest.param(disk(allow_scheduling=False), 1, id="closed"),
     ],
 )
-def test_it_is_not_replaced_where_it_can_be_rebuilt(broken: Disk, expected: int) -> None:
+def test_failed_replica_is_not_replaced_where_it_can_be_rebuilt(broken, expected):
     records = [node("node-1"), node("node-2", broken), node("node-3"), *degraded()]
 
     assert len(replaced(records, WAIT_OVER)) == expected
 
 
-def test_the_wait_is_a_setting_of_longhorns() -> None:
+def test_wait_is_a_setting_of_longhorns():
     records = [node("node-1"), node("node-2", **OUTAGE), *degraded()]
     at_once = setting("replica-replenishment-wait-interval", "0")
     endless = setting("replica-replenishment-wait-interval", str(2**62))
@@ -176,7 +174,7 @@ def test_the_wait_is_a_setting_of_longhorns() -> None:
     assert len(replaced([*records, endless], datetime.max.replace(tzinfo=UTC))) == 0
 
 
-def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
+def test_replica_counts_once_if_a_pods_hold_keeps_its_room():
     """The only replica failed; its pod goes to node-1, where Longhorn makes the next one."""
     of = volume("shop", node="node-2", attached_to="node-2", degraded=True)
     failed = replica("shop-r-1", of="shop", on="node-2", failed=True)
@@ -194,7 +192,7 @@ def test_it_counts_once_if_a_pods_hold_keeps_its_room() -> None:
     assert [sum(each.count for each in comings) for comings in found] == [1, 0]
 
 
-def test_its_room_is_no_other_pods_then() -> None:
+def test_room_of_a_replica_that_is_replaced_is_no_other_pods():
     """30 GiB that are due on the only free node, and a pod that needs 80 of its 100."""
     shop = [
         replace(each, size_bytes=30 * GIB) if isinstance(each, Replica) else each
@@ -217,7 +215,7 @@ def test_its_room_is_no_other_pods_then() -> None:
     assert after.forecast == {"sure": 1, "open": 0, "nowhere": 0}
 
 
-def test_a_held_volume_counts_with_the_size_that_it_has_once_it_exists() -> None:
+def test_held_volume_counts_with_the_size_that_it_has_once_it_exists():
     """One that is restored from a backup is as large as that, whatever its claim asks for."""
     asked = wanted(volume("restored", replicas=2))
     restored = volume("restored", size_bytes=60 * GIB, replicas=2)

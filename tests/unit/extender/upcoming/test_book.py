@@ -45,7 +45,7 @@ def work_out(extender: Extender, view: ClusterView) -> int:
     raise AssertionError("it never ends")
 
 
-def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_all() -> None:
+def test_volumes_without_room_each_have_their_turn_although_no_piece_gets_through_all():
     builder, extender = ViewBuilder(), Extender(GENEROUS)
     before, after = hosts(3, 50), hosts(3, 100)
     for each in (*before, *new(600, 200), *new(1, 60, prefix="the-last")):
@@ -61,7 +61,7 @@ def test_of_many_without_room_each_has_its_turn_although_no_piece_gets_through_a
     assert "the-last-0" not in extender.situation(NOBODY, builder.view).book.forecast.nowhere
 
 
-def test_replica_that_comes_back_to_a_node_has_an_id_of_its_own() -> None:
+def test_replica_that_comes_back_to_a_node_has_an_id_of_its_own():
     builder, extender = ViewBuilder(), Extender(GENEROUS)
     [roomy, small] = [hosts(1, size)[0] for size in (100, 65)]
     other = replace(hosts(2, 65)[1], zone=roomy.zone)
@@ -80,7 +80,7 @@ def test_replica_that_comes_back_to_a_node_has_an_id_of_its_own() -> None:
     assert [sum(each) for each in found] == [5, 4, 5]
 
 
-def test_replica_stays_where_it_is_forecast_though_another_node_has_more_room_since() -> None:
+def test_replica_stays_where_it_is_forecast_though_another_node_has_more_room_since():
     builder, extender = ViewBuilder(), Extender(GENEROUS)
     [small], [_, other] = hosts(1, 100), hosts(2, 90)
     due = volume(size_bytes=30 * GIB, locality=Locality.DISABLED)

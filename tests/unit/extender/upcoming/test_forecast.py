@@ -1,7 +1,6 @@
 """Where replicas are forecast that may go anywhere: by Longhorn's order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Any
 
 from hypothesis import event, given, settings
@@ -80,7 +79,7 @@ THREE = sized("a-1", 100, zone="a"), sized("a-2", 90, zone="a"), sized("b-1", 50
 FOUR = tuple(sized(f"node-{number}") for number in range(1, 5))
 
 
-def test_replicas_of_a_linked_clone_come_beside_what_it_shares() -> None:
+def test_replicas_of_a_linked_clone_come_beside_what_it_shares():
     shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
     clone = remote("clone", 3, linked_to="source")
 
@@ -90,7 +89,7 @@ def test_replicas_of_a_linked_clone_come_beside_what_it_shares() -> None:
     assert nowhere == {"clone": 1}
 
 
-def test_a_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with() -> None:
+def test_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with():
     shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
     waits = replica("clone-r-1", of="clone", on="", healthy_once=False, source="source-r-node-4")
 
@@ -99,7 +98,7 @@ def test_a_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with() -> No
     assert (found, nowhere) == ({"clone": ["node-4"]}, {})
 
 
-def test_a_wall_within_a_node_is_seen() -> None:
+def test_wall_within_a_node_is_seen():
     """Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do."""
     two = node("node-1", disk("disk-1"), disk("disk-2", maximum_bytes=20 * GIB))
 
@@ -109,13 +108,13 @@ def test_a_wall_within_a_node_is_seen() -> None:
     }
 
 
-def test_what_fits_nowhere_takes_no_room() -> None:
+def test_replica_that_fits_nowhere_takes_no_room():
     found, nowhere = forecast(*FOUR, remote("a", 3, gib=101), remote("b", 4, gib=100))
 
     assert (found, nowhere) == ({"b": [each.name for each in FOUR]}, {"a": 3})
 
 
-def test_what_was_forecast_first_stays() -> None:
+def test_replica_that_was_forecast_first_stays():
     found, nowhere = forecast(
         sized("node-1", 60), sized("node-2", 60), remote("a", 2, gib=60), remote("b", gib=50)
     )
@@ -123,7 +122,7 @@ def test_what_was_forecast_first_stays() -> None:
     assert (found, nowhere) == ({"a": ["node-1", "node-2"]}, {"b": 1})
 
 
-def test_many_replicas_beside_one_that_does_not_fit_are_no_trouble() -> None:
+def test_replicas_many_beside_one_that_does_not_fit_are_no_trouble():
     count = 1_800
     hosts = [sized(f"node-{number}", 35) for number in range(count // 3)]
 
@@ -185,9 +184,7 @@ def small_volumes(draw: st.DrawFn, name: str, names: Sequence[str]) -> Volume:
 
 
 @given(situations(), st.randoms(use_true_random=False))
-def test_order_of_objects_and_holds_does_not_change_the_forecast(
-    situation: tuple[list[AnyRecord], list[Hold]], random: Random
-) -> None:
+def test_order_of_objects_and_holds_does_not_change_the_forecast(situation, random):
     records, holds = situation
 
     found = forecast(*records, *holds)
@@ -209,7 +206,7 @@ def contents(hosts: Takers) -> tuple[object, ...]:
 
 @settings(max_examples=examples(20))
 @given(st.data(), st.lists(volumes("vol"), min_size=1, max_size=3))
-def test_hosts_that_are_kept_up_equal_new_ones(data: st.DataObject, of: list[Volume]) -> None:
+def test_hosts_that_are_kept_up_equal_new_ones(data, of):
     needs = [need_of(each, None) for each in of]
     builder, kept = ViewBuilder(), Extender(GENEROUS)
     known: dict[str, Node] = {}

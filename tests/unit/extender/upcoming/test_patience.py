@@ -31,9 +31,7 @@ def after(*notes: tuple[float, Due | None]) -> Patience:
         pytest.param([(0.0, TWO), (59.0, TWO)], [VOL], id="noted-again-and-again"),
     ],
 )
-def test_patience_is_over(
-    notes: list[tuple[float, Due | None]], expected: list[VolumeName]
-) -> None:
+def test_patience_is_over(notes, expected):
     patience = after(*notes)
 
     assert patience.newly_over(PATIENCE_SECONDS) == expected
@@ -41,7 +39,7 @@ def test_patience_is_over(
     assert patience.is_over(VOL, TWO) is bool(expected)
 
 
-def test_once_over_it_stays_over_until_something_changes() -> None:
+def test_patience_that_is_over_stays_so_until_something_changes():
     patience = after((0.0, TWO))
     patience.newly_over(60.0)
 

@@ -34,14 +34,14 @@ def strict(name: str, *, node: str | None = None) -> list[AnyRecord]:
     return [*bound(of), waiting]
 
 
-def test_two_volumes_that_nobody_attaches_do_not_lock_each_other_out() -> None:
+def test_volumes_that_are_not_attached_do_not_lock_each_other_out():
     view = view_of(ONE_FITS, EVERY_BYTE, *strict("a"), *strict("b"))
 
     assert accepted(view, "a") == ["node-1"]
     assert accepted(view, "b") == ["node-1"]
 
 
-def test_one_that_is_about_to_be_attached_is_in_the_way() -> None:
+def test_volume_that_is_about_to_be_attached_is_in_the_way():
     held = hold("of-b", volumes=["b"], nodes=["node-1"])
     detached = view_of(ONE_FITS, EVERY_BYTE, *strict("a"), *strict("b"))
     attached = view_of(ONE_FITS, EVERY_BYTE, *strict("a"), *strict("b", node="node-1"))

@@ -54,7 +54,7 @@ def locked(*, bound_to: str = "") -> Extender:
     return extender
 
 
-def test_nobody_else_gets_a_node_while_one_is_not_bound() -> None:
+def test_node_is_given_to_no_other_pod_while_one_is_not_bound():
     result = ask(locked(), "second")
 
     assert (result.basis, result.accepted) == (Basis.PLACEMENT, [])
@@ -62,7 +62,7 @@ def test_nobody_else_gets_a_node_while_one_is_not_bound() -> None:
     assert result.is_open
 
 
-def test_the_node_of_a_bound_pod_is_nobody_elses() -> None:
+def test_node_of_a_bound_pod_is_no_other_pods():
     extender = locked(bound_to="node-1")
 
     result = ask(extender, "second")
@@ -75,26 +75,26 @@ def test_the_node_of_a_bound_pod_is_nobody_elses() -> None:
     assert not ask(extender, "second", "node-1").is_open
 
 
-def test_a_node_that_does_not_exist_is_not_reserved() -> None:
+def test_node_that_does_not_exist_is_not_reserved():
     result = ask(locked(bound_to="node-9"), "second", "node-9")
 
     assert result.rejected == {"node-9": UnknownNode()}
 
 
 @pytest.mark.parametrize("bound_to", ["", "node-1"])
-def test_a_pod_does_not_lock_itself_out(bound_to: str) -> None:
+def test_pod_does_not_lock_itself_out(bound_to):
     assert ask(locked(bound_to=bound_to), "first").accepted == NODES[:2]
 
 
 @pytest.mark.parametrize("bound_to", ["", "node-1"])
-def test_who_needs_no_room_is_let_through(bound_to: str) -> None:
+def test_pod_that_needs_no_room_is_let_through(bound_to):
     extender = locked(bound_to=bound_to)
 
     assert ask(extender, "plain").accepted == NODES
     assert ask(extender, "kept").accepted == ["node-2"]
 
 
-def test_one_candidate_is_reserved_at_once() -> None:
+def test_candidate_that_is_the_only_one_is_reserved_at_once():
     extender = Extender(GENEROUS, Mode.NODE)
     ask(extender, "first", "node-1")
 
@@ -102,7 +102,7 @@ def test_one_candidate_is_reserved_at_once() -> None:
     assert ask(extender, "second").rejected[NODES[0]] == NodeReserved()
 
 
-def test_in_mode_capacity_small_pods_go_together() -> None:
+def test_mode_capacity_lets_small_pods_go_together():
     extender = Extender(GENEROUS)
     ask(extender, "first")
     extender.ledger.see("uid-first", Sighting(node=NodeName("node-1")), 1.0)
@@ -111,7 +111,7 @@ def test_in_mode_capacity_small_pods_go_together() -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_volumes_that_may_go_anywhere_are_held_and_lock_nobody_out(mode: Mode) -> None:
+def test_volumes_that_may_go_anywhere_are_held_and_lock_no_pod_out(mode):
     extender = Extender(GENEROUS, mode)
     view = view_of(
         node("node-1", disk(maximum_bytes=3 * GIB)),
