@@ -1,181 +1,113 @@
 """Only what happened to a pod and its claims after the answer counts."""
 
-from collections.abc import Mapping
-
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from extender import Hold, Mode
 from extender.holds.evidence import sighting_of
 from extender.holds.hold import Sighting
-from extender.kubernetes import Claim, ClaimKey, PodStatus
+from extender.kubernetes import Claim, PodStatus
 from longhorn import NodeName
 from tests.builders import claim, hold, pod
 
 HERE, ELSEWHERE = NodeName("node-1"), NodeName("node-2")
-ASKED = PodStatus(version=10)
-NO_CLAIMS: Mapping[ClaimKey, Claim] = {}
+ASKED, LATER, EARLIER = PodStatus(version=10), PodStatus(version=11), PodStatus(version=9)
+"""A pod at the answer, and as it was after and before it."""
+REFUSED, ENDED = replace(LATER, refusal="no room"), replace(LATER, ended=True)
+ON_1, TO_1 = replace(LATER, node=HERE), replace(LATER, nominated=HERE)
+NOTHING, GONE = Sighting(), Sighting(exists=False)
+
+
+def selected(name: str, node: NodeName = HERE, *, bound: bool = False) -> Claim:
+    made = claim(name, persistent_volume=f"pv-{name}" if bound else None)
+    return replace(made, selected_node=node)
 
 
 def seen(
-    status: PodStatus | None, *, asked: PodStatus = ASKED, mode: Mode = Mode.CAPACITY
+    status: PodStatus | None,
+    *claims: Claim,
+    unbound: str = "",
+    asked: PodStatus = ASKED,
+    mode: Mode = Mode.CAPACITY,
 ) -> Sighting:
-    """Return what a pod without unbound claims tells."""
-    return sighting_of(hold(asked=asked), status, NO_CLAIMS, mode)
+    """Return what a pod with claims a and b tells, of which some were not bound at the answer."""
+    of: Hold = replace(hold(asked=asked, unbound=unbound), pod=pod("a", "b"))
+    return sighting_of(of, status, {each.key: each for each in claims}, mode)
 
 
-def later(**fields: str | bool) -> PodStatus:
-    """Build a pod as it was after the answer."""
-    return msgspec.convert({"version": 11, **fields}, PodStatus)
+OPEN_1 = PodStatus(version=10, nominated=HERE)
+WAS_REFUSED = PodStatus(version=10, refusal="no room")
+AT_ONCE = replace(OPEN_1, refusal="no room")
+MAYBE = replace(LATER, nominated=ELSEWHERE, refusal="no room")
+PODS: dict[str, tuple[PodStatus | None, PodStatus, Mode, Sighting]] = {
+    # The pod now and when it was asked about; what is seen of it.
+    "pod-that-does-not-exist": (None, ASKED, Mode.CAPACITY, GONE),
+    **{f"pod-that-has-ended-in-mode-{mode.value}": (ENDED, ASKED, mode, GONE) for mode in Mode},
+    "pod-as-it-was": (AT_ONCE, AT_ONCE, Mode.CAPACITY, NOTHING),
+    "bound": (ON_1, ASKED, Mode.CAPACITY, Sighting(node=HERE)),
+    "nominated": (TO_1, ASKED, Mode.CAPACITY, Sighting(nominated=HERE)),
+    "refused": (REFUSED, ASKED, Mode.CAPACITY, Sighting(refused=True)),
+    "pod-without-news": (LATER, ASKED, Mode.CAPACITY, NOTHING),
+    **{f"pod-before-kube-schedulers-copy-{name}": (
+        status, PodStatus(version=12), Mode.CAPACITY, NOTHING)
+        for name, status in (("bound", ON_1), ("nominated", TO_1), ("refused", REFUSED),
+            ("ended", ENDED))},
+    "version-of-the-request-unknown": (
+        TO_1, PodStatus(version=0), Mode.CAPACITY, Sighting(nominated=HERE)),
+    "version-of-the-pod-unknown": (
+        PodStatus(version=0, nominated=HERE), ASKED, Mode.CAPACITY, Sighting(nominated=HERE)),
+    "nomination-that-is-the-same": (TO_1, OPEN_1, Mode.CAPACITY, NOTHING),
+    "nomination-that-is-another": (
+        replace(LATER, nominated=ELSEWHERE), OPEN_1, Mode.CAPACITY, Sighting(nominated=ELSEWHERE)),
+    "nomination-that-is-gone": (LATER, OPEN_1, Mode.CAPACITY, NOTHING),
+    "refusal-that-is-the-same": (REFUSED, WAS_REFUSED, Mode.CAPACITY, NOTHING),
+    "refusal-that-is-another": (
+        replace(REFUSED, refusal="2 no room"), WAS_REFUSED, Mode.CAPACITY, Sighting(refused=True)),
+    "refusal-that-is-gone": (LATER, WAS_REFUSED, Mode.CAPACITY, NOTHING),
+}  # fmt: skip
 
 
-def claims_of(*found: Claim) -> dict[ClaimKey, Claim]:
-    return {each.key: each for each in found}
+@pytest.mark.parametrize("name", PODS)
+def test_pod_that_has_changed_since_the_answer_is_seen(name):
+    status, asked, mode, expected = PODS[name]
+
+    assert seen(status, asked=asked, mode=mode) == expected
 
 
-def selected(name: str, node: NodeName, *, bound: bool = False, deleting: bool = False) -> Claim:
-    made = claim(name, persistent_volume=f"pv-{name}" if bound else None, deleting=deleting)
-    return msgspec.structs.replace(made, selected_node=node)
+MADE = selected("a", bound=True)
+EARLY, SELECTED = replace(EARLIER, nominated=ELSEWHERE), Sighting(selected=HERE)
+CLAIMS: dict[str, tuple[PodStatus, list[Claim], str, Sighting]] = {
+    # The pod and its claims now, those that were not bound at the answer; what is seen.
+    "claim-that-was-unbound": (ASKED, [claim("a"), selected("b")], "ab", SELECTED),
+    "claim-that-was-bound": (ASKED, [MADE, claim("b")], "b", NOTHING),
+    "claim-bound-meanwhile": (ASKED, [MADE, selected("b")], "ab", SELECTED),
+    "claims-gone": (ASKED, [], "ab", NOTHING),
+    "claim-gone-beside-another": (ASKED, [claim("b")], "ab", NOTHING),
+    # It stays as long as a pod that is bound uses it, and its volume is placed for that one.
+    "claim-going": (
+        ASKED, [replace(claim("a", deleting=True), selected_node=HERE)], "a", SELECTED),
+    "claim-of-a-pod-as-it-was-before": (EARLY, [selected("a")], "a", SELECTED),
+    "claims-of-other-pods": (ASKED, [claim("a"), selected("other")], "a", NOTHING),
+    # Volumes provisioned before the attempt was given up can be attached anywhere, so the pod's
+    # node is open again. Where provisioning failed for good, the claim has no node any more.
+    "claim-provisioned-and-given-up": (REFUSED, [MADE], "a", Sighting(refused=True)),
+    "claim-provisioned": (LATER, [MADE], "a", SELECTED),
+    "claim-provisioned-and-given-up-beside-one-that-failed": (
+        REFUSED, [MADE, claim("b")], "ab", Sighting(refused=True)),
+    "claim-provisioned-beside-one-that-failed": (LATER, [MADE, claim("b")], "ab", SELECTED),
+    # The refusal may be a late one of an earlier attempt.
+    "claim-being-provisioned-after-a-refusal": (
+        REFUSED, [MADE, selected("b")], "ab", Sighting(selected=HERE, refused=True)),
+}  # fmt: skip
 
 
-def hold_of(*unbound: str, claims: tuple[str, ...] = ("a", "b")) -> Hold:
-    """Build the hold of a pod with claims, of which some were not bound at the answer."""
-    made = hold(asked=ASKED, unbound=unbound)
-    return msgspec.structs.replace(made, pod=pod(*claims))
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim_that_has_changed_since_the_answer_names_the_node(name):
+    status, claims, unbound, expected = CLAIMS[name]
+
+    assert seen(status, *claims, unbound=unbound) == expected
 
 
-def test_a_pod_that_does_not_exist_is_gone() -> None:
-    assert seen(None) == Sighting(exists=False)
-
-
-@pytest.mark.parametrize("mode", Mode)
-def test_a_pod_that_has_ended_is_gone(mode: Mode) -> None:
-    assert not seen(later(ended=True), mode=mode).exists
-
-
-def test_a_pod_as_it_was_at_the_answer_tells_nothing() -> None:
-    asked = PodStatus(version=10, nominated=HERE, refusal="no room")
-
-    assert seen(asked, asked=asked) == Sighting()
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        pytest.param(later(node="node-1"), Sighting(node=HERE), id="bound"),
-        pytest.param(later(nominated="node-1"), Sighting(nominated=HERE), id="nominated"),
-        pytest.param(later(refusal="no room"), Sighting(refused=True), id="refused"),
-        pytest.param(later(), Sighting(), id="nothing"),
-    ],
-)
-def test_what_has_come_since_the_answer_counts(status: PodStatus, expected: Sighting) -> None:
-    assert seen(status) == expected
-
-
-@pytest.mark.parametrize("field", ["node", "nominated", "refusal", "ended"])
-def test_what_was_before_kube_schedulers_copy_tells_nothing(field: str) -> None:
-    value = True if field == "ended" else "node-1"
-
-    assert seen(later(**{field: value}), asked=PodStatus(version=12)) == Sighting()
-
-
-@pytest.mark.parametrize(
-    ("asked", "heard"),
-    [pytest.param(0, 11, id="of-the-request"), pytest.param(10, 0, id="of-the-pod")],
-)
-def test_without_a_version_nothing_counts_as_old(asked: int, heard: int) -> None:
-    status = PodStatus(version=heard, nominated=HERE)
-
-    assert seen(status, asked=PodStatus(version=asked)) == Sighting(nominated=HERE)
-
-
-def test_a_nomination_counts_only_if_it_is_another() -> None:
-    asked = PodStatus(version=10, nominated=HERE)
-
-    assert seen(later(nominated="node-1"), asked=asked).nominated is None
-    assert seen(later(nominated="node-2"), asked=asked).nominated == ELSEWHERE
-    assert seen(later(), asked=asked) == Sighting()
-
-
-def test_a_refusal_counts_only_if_it_is_another() -> None:
-    asked = PodStatus(version=10, refusal="1 no room")
-
-    assert not seen(later(refusal="1 no room"), asked=asked).refused
-    assert seen(later(refusal="2 no room"), asked=asked).refused
-    assert not seen(later(), asked=asked).refused
-
-
-def test_a_claim_that_was_unbound_names_the_node() -> None:
-    claims = claims_of(claim("a"), selected("b", HERE))
-
-    assert sighting_of(hold_of("a", "b"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
-
-
-def test_a_claim_that_was_bound_at_the_answer_names_none() -> None:
-    claims = claims_of(selected("a", HERE, bound=True), claim("b"))
-
-    assert sighting_of(hold_of("b"), ASKED, claims, Mode.CAPACITY) == Sighting()
-
-
-def test_a_claim_that_is_bound_meanwhile_names_the_node_still() -> None:
-    claims = claims_of(selected("a", HERE, bound=True), selected("b", HERE))
-
-    assert sighting_of(hold_of("a", "b"), ASKED, claims, Mode.CAPACITY).selected == HERE
-
-
-@pytest.mark.parametrize("others", [[], [claim("b")]], ids=["alone", "beside-another"])
-def test_a_claim_that_is_gone_names_none(others: list[Claim]) -> None:
-    assert sighting_of(hold_of("a", "b"), ASKED, claims_of(*others), Mode.CAPACITY) == Sighting()
-
-
-def test_a_claim_that_is_going_names_its_node_still() -> None:
-    """It stays as long as a pod that is bound uses it, and its volume is placed for that one."""
-    claims = claims_of(selected("a", HERE, deleting=True))
-
-    assert sighting_of(hold_of("a"), ASKED, claims, Mode.CAPACITY) == Sighting(selected=HERE)
-
-
-def test_the_claims_tell_also_while_the_pod_is_as_it_was_before() -> None:
-    claims = claims_of(selected("a", HERE))
-    early = PodStatus(version=9, nominated=ELSEWHERE)
-
-    assert sighting_of(hold_of("a"), early, claims, Mode.CAPACITY) == Sighting(selected=HERE)
-
-
-def test_claims_of_other_pods_tell_nothing() -> None:
-    claims = claims_of(claim("a"), selected("other", HERE))
-
-    assert sighting_of(hold_of("a"), ASKED, claims, Mode.CAPACITY) == Sighting()
-
-
-def test_in_mode_node_nothing_but_binding_counts() -> None:
-    claims = claims_of(selected("a", ELSEWHERE))
-    chosen = later(nominated="node-2", refusal="no room")
-
-    assert sighting_of(hold_of("a"), chosen, claims, Mode.NODE) == Sighting()
-    assert sighting_of(hold_of("a"), later(node="node-1"), claims, Mode.NODE) == Sighting(node=HERE)
-
-
-@pytest.mark.parametrize("other", [[], [claim("b")]], ids=["alone", "beside-one-that-failed"])
-def test_claims_provisioned_before_the_attempt_was_given_up_name_no_node(
-    other: list[Claim],
-) -> None:
-    """Their volumes can be attached anywhere, so the pod's node is open again.
-
-    Where provisioning failed for good, the claim has no node any more.
-    """
-    claims = claims_of(selected("a", HERE, bound=True), *other)
-    hold, refused = hold_of("a", *(["b"] if other else [])), later(refusal="no room")
-
-    assert sighting_of(hold, refused, claims, Mode.CAPACITY) == Sighting(refused=True)
-    assert sighting_of(hold, later(), claims, Mode.CAPACITY) == Sighting(selected=HERE)
-
-
-def test_a_claim_that_is_being_provisioned_names_the_node_after_a_refusal() -> None:
-    """The refusal may be a late one of an earlier attempt."""
-    claims = claims_of(selected("a", HERE, bound=True), selected("b", HERE))
-    refused = later(refusal="no room")
-
-    found = sighting_of(hold_of("a", "b"), refused, claims, Mode.CAPACITY)
-
-    assert found == Sighting(selected=HERE, refused=True)
+@pytest.mark.parametrize(("status", "expected"), [(MAYBE, NOTHING), (ON_1, Sighting(node=HERE))])
+def test_mode_node_counts_nothing_but_binding(status, expected):
+    assert seen(status, selected("a", ELSEWHERE), unbound="a", mode=Mode.NODE) == expected
