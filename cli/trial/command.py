@@ -20,6 +20,7 @@ from cli.options import (
     Kubeconfig,
     Output,
     Printed,
+    Quiet,
     check_origin,
     command_of,
     load_settings,
@@ -115,6 +116,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Kubeconfig = None
     context: Context = None
     output: Printed = Output.TABLE
+    quiet: Quiet = False
 
 
 def _try(given: _Options) -> None:
@@ -146,13 +148,15 @@ def _try(given: _Options) -> None:
         namespace=given.namespace,
     )
     found = _run(given.kubeconfig, given.context, lambda each: prepare(each, settings, wished))
-    for line in _announced(found, given):
+    for line in _announced(found, given) if given.dry_run or not given.quiet else ():
         typer.echo(line, err=not given.dry_run)
     if given.dry_run:
         return
     if not given.yes:
         typer.confirm("Begin?", abort=True, err=True)
-    report, problem = _run(given.kubeconfig, given.context, lambda each: _tried(each, found))
+    report, problem = _run(
+        given.kubeconfig, given.context, lambda each: _tried(each, found, given.quiet)
+    )
     if problem and not report.cases:
         raise InputError(problem)
     if given.html is not None:
@@ -252,21 +256,30 @@ def _seconds(case: Case, plan: Plan) -> float:
     )
 
 
-async def _tried(connection: Connection, found: Ground) -> tuple[TrialReport, str]:
+async def _tried(
+    connection: Connection,
+    found: Ground,
+    quiet: bool,  # noqa: FBT001 (as it is given)
+) -> tuple[TrialReport, str]:
     """Carry everything out and remove it; what ends it early is said."""
     plan, requests = found.plan, Requests(connection)
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    carried = Trial(requests, plan, lambda text: typer.echo(text, err=True))
+
+    def say(text: str) -> None:
+        if not quiet:
+            typer.echo(text, err=True)
+
+    carried = Trial(requests, plan, say)
     problem, is_complete = "", False
     try:
         await carried.run()
         is_complete = True
     except asyncio.CancelledError:
         task.uncancel()
-        typer.echo("ended early; removing what was made (again Ctrl-C: at once)", err=True)
+        say("ended early; removing what was made (again Ctrl-C: at once)")
     except AppError as error:
         problem = f"ended early: {error}"
     try:
