@@ -60,7 +60,7 @@ POINTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "test_a_pod_of_the_same_uid_is_an_error_and_ends_no_hold",
         ),
         "tests/unit/extender/holds/test_size.py": (
-            "test_the_hold_of_a_uid_is_for_the_pod_that_has_asked_first",
+            "test_hold_of_a_uid_is_for_the_pod_that_has_asked_first",
         ),
     },
     "change or read an object of the cluster": {
