@@ -34,7 +34,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """So many got no node."""
     by_node: Mapping[str, int]
     without_room: int
-    """So many volumes that want a replica on their pod's node have none there."""
+    """So many volumes that want a replica on their pod's node have none there, or more than the
+    node has room for: Longhorn fills disks beyond their limit while its figures lag."""
     replicas_missing: int
     """So many replicas have no disk."""
     moved: int
@@ -110,6 +111,7 @@ def outcome(
     replicas: Mapping[str, Sequence[str]],
     *,
     before: Mapping[str, str],
+    room: Mapping[str, int],
     seconds: float | None,
     calls: int | None,
 ) -> Outcome:
@@ -123,12 +125,20 @@ def outcome(
         volume_of: The volume of each claim that has one.
         replicas: The nodes of their replicas, by volume.
         before: The nodes of pods before they were created again, by pod.
+        room: How many volumes each node had room for.
         seconds: Until all ran.
         calls: Of the extender.
     """
     wanted = case.class_.replicas
     missing = sum(max(0, wanted - len(replicas.get(each, ()))) for each in volume_of.values())
     is_return = case.action is Action.RESTART
+    lacking = 0
+    if case.class_.is_local:
+        for node in {each.node for each in pods}:
+            there = [each for each in pods if each.node == node]
+            over = sum(len(each.claims) for each in there) - room.get(node, 0)
+            alone = wanted == 1 and node
+            lacking += max(without_room(there, volume_of, replicas), over if alone else 0)
     return Outcome(
         case=case.name,
         way=way,
@@ -137,7 +147,7 @@ def outcome(
         running=sum(each.runs for each in pods),
         waiting=sum(not each.node for each in pods),
         by_node=dict(sorted(Counter(each.node for each in pods if each.node).items())),
-        without_room=without_room(pods, volume_of, replicas) if case.class_.is_local else 0,
+        without_room=lacking,
         replicas_missing=missing,
         moved=sum(before.get(each.name) != each.node for each in pods) if is_return else 0,
         seconds=seconds,

@@ -100,7 +100,9 @@ class Trial:
             return await self._carried_out(case, asking, run)
         except _NotSetUpError as error:
             self._say(f"  not carried out: {error}")
-            empty = outcome(case, asking.way, run, (), {}, {}, before={}, seconds=None, calls=None)
+            empty = outcome(
+                *(case, asking.way, run, (), {}, {}), before={}, room={}, seconds=None, calls=None
+            )
             return msgspec.structs.replace(empty, problem=str(error))
 
     async def _carried_out(self, case: Case, asking: Asking, run: int) -> Outcome:
@@ -141,6 +143,10 @@ class Trial:
             volume_of,
             replicas,
             before=before,
+            room={
+                node: count - case.fillers.get(node, 0)
+                for node, count in self._plan.sizing.slots.items()
+            },
             seconds=self._all_ran_after,
             calls=None if calls is None or after is None else after - calls,
         )

@@ -178,6 +178,10 @@ JUDGED: Mapping[str, Judged] = {
     "volume elsewhere": (
         case_of(), PODS, [replica("v-a", "n1"), replica("v-b", "n1")], {"without_room": 1}, False,
     ),
+    "disk beyond its limit": (
+        case_of(), [PODS[0], seen("b", "n1")], [replica("v-a", "n1"), replica("v-b", "n1")],
+        {"without_room": 1}, False,
+    ),
     "failed replica is none": (
         case_of(), PODS, [replica("v-a", "n1", "today"), replica("v-b", "n2")],
         {"without_room": 1, "replicas_missing": 1}, False,
@@ -210,7 +214,7 @@ def test_runs_are_right_with_all_volumes_where_they_belong(name: str) -> None:
     case, pods, replicas, figures, is_right = JUDGED[name]
     found = outcome(
         case, Way.OURS, 1, [*map(pod_seen, pods)], {"a": "v-a", "b": "v-b"}, places(replicas),
-        before={"a": "n1", "b": "n3"}, seconds=1.0, calls=None,
+        before={"a": "n1", "b": "n3"}, room={"n1": 1, "n2": 1}, seconds=1.0, calls=None,
     )  # fmt: skip
 
     assert {key: getattr(found, key) for key in figures} == figures
