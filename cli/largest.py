@@ -20,7 +20,8 @@ from longhorn import NodeName
 _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""
 _CLAIM = ClaimKey("default/as-large-as-fits")
-_POD = PodRef(namespace="default", name="as-large-as-fits", uid="", claims=(_CLAIM,))
+CLAIMING = PodRef(namespace="default", name="as-large-as-fits", uid="", claims=(_CLAIM,))
+"""A pod with one claim, which `with_claim` makes."""
 
 
 class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,7 @@ def largest(class_: StorageClass, view: ClusterView, extender: Extender) -> Clas
     """
 
     def ask(steps: int) -> _Asked:
-        return _ask(_with_claim(class_, steps * _STEP_BYTES, view), extender)
+        return _ask(with_claim(class_, steps * _STEP_BYTES, view), extender)
 
     spaces = view.spaces.values()
     most = max((each.roomiest[0].logical_bytes for each in spaces if each.roomiest), default=0)
@@ -110,7 +111,7 @@ def _ask(asked: ClusterView, extender: Extender) -> _Asked:
         UnresolvableClaimError: No size of it would do.
     """
     try:
-        answer = extender.filter(_POD, sorted(asked.spaces), asked)
+        answer = extender.filter(CLAIMING, sorted(asked.spaces), asked)
     except UnresolvableClaimError as error:
         if error.problem is not ClaimProblem.REFUSED:
             raise
@@ -123,8 +124,8 @@ def _ask(asked: ClusterView, extender: Extender) -> _Asked:
     return _Asked(nodes=len(answer.accepted), is_whole=is_whole)
 
 
-def _with_claim(class_: StorageClass, size_bytes: int, view: ClusterView) -> ClusterView:
-    """Return the cluster with a claim of that class, for a volume that is not made yet."""
+def with_claim(class_: StorageClass, size_bytes: int, view: ClusterView) -> ClusterView:
+    """Return the cluster with a claim of `CLAIMING` for a new volume of a class, and that class."""
     claim = Claim(
         key=_CLAIM,
         uid=None,
@@ -133,4 +134,8 @@ def _with_claim(class_: StorageClass, size_bytes: int, view: ClusterView) -> Clu
         requested_bytes=size_bytes,
         read_write_many=False,
     )
-    return structs.replace(view, claims={**view.claims, _CLAIM: claim})
+    return structs.replace(
+        view,
+        claims={**view.claims, _CLAIM: claim},
+        storage_classes={**view.storage_classes, class_.name: class_},
+    )

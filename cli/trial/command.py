@@ -28,7 +28,7 @@ from cli.options import (
     tell,
 )
 from cli.paragraphs import output_width
-from cli.trial.cases import GOALS, PREFIX, Case
+from cli.trial.cases import GOALS, PREFIX, Action, Case
 from cli.trial.cleaning import Cleaning
 from cli.trial.drawing import page
 from cli.trial.looking import Plan
@@ -250,7 +250,7 @@ def _announced(found: Ground, given: _Options) -> Iterable[str]:
 
 def _seconds(case: Case, plan: Plan) -> float:
     """Return what one run of a case takes, as a guess."""
-    before = case.start or case.action.value == "restart"
+    before = case.start or case.action is Action.RESTART
     return _RUN_SECONDS * (2 if before else 1) + (_MORE_SECONDS + plan.settle_seconds) * (
         2 if case.fillers else 1
     )

@@ -16,7 +16,7 @@ SELECTOR = f"{LABEL}=true"
 _LABELS = {LABEL: "true"}
 _NO_INJECTION = {"longhorn-scheduler-extender/injection": "disabled"}
 """A pod asks for an extender by its manifest or not at all."""
-_PROVISIONER = "driver.longhorn.io"
+PROVISIONER = "driver.longhorn.io"
 _NOBODY = 65_535
 _END_SECONDS = 2
 
@@ -49,7 +49,7 @@ def storage_class(class_: Class) -> Object:
     """Build a StorageClass whose volumes go with their claims."""
     return {
         "metadata": {"name": class_.name, "labels": _LABELS},
-        "provisioner": _PROVISIONER,
+        "provisioner": PROVISIONER,
         "parameters": dict(class_.parameters),
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "Immediate" if class_.is_immediate else "WaitForFirstConsumer",

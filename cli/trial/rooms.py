@@ -2,23 +2,20 @@
 
 from collections.abc import Iterator
 
-from msgspec import structs
-
 from cli.explaining.exclusions import exclusions
 from cli.explaining.explainer import Explainer
+from cli.largest import CLAIMING, with_claim
 from cli.trial.cases import LOCAL
-from cli.trial.sizing import Rooms
-from extender import PodRef, UnresolvableClaimError
+from cli.trial.manifests import PROVISIONER
+from cli.trial.sizing import LEAST_BYTES, Rooms
+from extender import UnresolvableClaimError
 from extender.demand import LONGHORN_PROVISIONERS
-from extender.kubernetes import Claim, ClaimKey, StorageClass
+from extender.kubernetes import StorageClass
 from extender.space import NodeSpace
 from longhorn import Node, NodeName, Settings, tags_match
 from planner.records import KubernetesNode, Wishes
 
-_CLAIM = ClaimKey("default/trial")
-_POD = PodRef(namespace="default", name="trial", uid="", claims=(_CLAIM,))
 _CLASS = "trial-local"
-_LEAST_BYTES = 64 * 2**20
 _FILE_SYSTEM = "filesystem"
 """Disks of data engine v1."""
 
@@ -33,25 +30,13 @@ def rooms(explainer: Explainer, most_nodes: int) -> Rooms:
     names = cluster.candidates()
     kubernetes = cluster.of(KubernetesNode)
     excluded = exclusions(names, kubernetes, cluster.of(Node), Wishes(), ())
-    claim = Claim(
-        key=_CLAIM,
-        uid=None,
-        persistent_volume=None,
-        storage_class=_CLASS,
-        requested_bytes=_LEAST_BYTES,
-        read_write_many=False,
-    )
-    class_ = StorageClass(
-        name=_CLASS, provisioner=sorted(LONGHORN_PROVISIONERS)[0], parameters=LOCAL
-    )
-    asked = structs.replace(
-        view,
-        claims={**view.claims, _CLAIM: claim},
-        storage_classes={**view.storage_classes, _CLASS: class_},
-    )
+    class_ = StorageClass(name=_CLASS, provisioner=PROVISIONER, parameters=LOCAL)
+    asked = with_claim(class_, LEAST_BYTES, view)
     candidates = [name for name in names if name not in excluded]
     try:
-        accepted = explainer.extender.filter(_POD, candidates, asked, utc=explainer.utc).accepted
+        accepted = explainer.extender.filter(
+            CLAIMING, candidates, asked, utc=explainer.utc
+        ).accepted
     except UnresolvableClaimError:
         return {}
     found = {name: [*_rooms(view.spaces[NodeName(name)], view.settings)] for name in accepted}

@@ -6,7 +6,7 @@ import msgspec
 
 _STEP_BYTES = 2 * 2**20
 """Longhorn's volumes are multiples of it."""
-_LEAST_BYTES = 64 * 2**20
+LEAST_BYTES = 64 * 2**20
 _SIZES = 2000
 """So many sizes are looked at."""
 _CLEAR = 0.1
@@ -42,7 +42,7 @@ def size_claims(rooms: Rooms, *, most_pods: int, leave_bytes: int) -> Sizing | N
     best: tuple[tuple[int, float], int] | None = None
     for number in range(1, _SIZES + 1):
         size = most * number // _SIZES // _STEP_BYTES * _STEP_BYTES
-        if size < _LEAST_BYTES:
+        if size < LEAST_BYTES:
             continue
         counts = sorted((_slots(node, size) for node in rooms.values()), reverse=True)
         if sum(counts) > most_pods or counts[0] < 2 or len(counts) < 2 or not counts[1]:

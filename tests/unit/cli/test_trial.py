@@ -7,15 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.settings import Settings
+from cli.explaining.explainer import Explainer
+from cli.files import load_cluster
+from cli.kube.resources import ASKED
 from cli.trial.cases import Action, Case, Class, Skipped, cases
 from cli.trial.drawing import page
 from cli.trial.manifests import Asking, Way, stateful_set
 from cli.trial.outcome import Outcome, outcome, places, pod_seen
 from cli.trial.report import TrialNode, TrialReport, cases_of, lines
+from cli.trial.rooms import classes
+from cli.trial.rooms import rooms as rooms_of
 from cli.trial.sizing import Rooms, Sizing, size_claims
 from extender.kubernetes import StorageClass
 from tests.builders import GIB
-from tests.unit.cli.plans import Golden
+from tests.unit.cli.plans import ROOT, Golden
 
 MIB = 2**20
 MOST_PODS = 16
@@ -71,6 +77,20 @@ def test_sizes_leave_room_and_are_clear(nodes: list[list[int]], most_pods: int, 
         assert found.slots[name] == sum(taken)
         for room, count in zip(node, taken, strict=True):
             assert not count or room - count * size >= leave * GIB
+
+
+def test_nodes_with_most_room_are_tried():
+    objects, _ = load_cluster(ROOT / "examples" / "bundle", kinds=ASKED)
+    explainer = Explainer(objects, Settings(), None, "a file")
+    found = rooms_of(explainer, 3)
+
+    assert [(name, [room // GIB for room in disks]) for name, disks in found.items()] == [
+        ("node-2", [70, 60]),
+        ("node-6", [60, 60]),
+        ("node-4", [40, 60]),
+    ]
+    names = [each.name for each in classes(explainer)]
+    assert names == ["longhorn", "longhorn-local", "longhorn-single"]
 
 
 def class_of(name: str = "c", **parameters: str) -> StorageClass:
