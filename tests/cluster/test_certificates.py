@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -29,9 +28,7 @@ TAKEN_UP_SECONDS = 180.0
 _ASK = f'import ssl; print(ssl.get_server_certificate(("{ADDRESS}", 9504)))'
 
 
-async def test_new_certificates_are_taken_up_without_a_restart(
-    cluster: RunningCluster, tmp_path: Path
-) -> None:
+async def test_new_certificates_are_taken_up_without_a_restart(cluster, tmp_path):
     administrator = cluster.administrator_in(clean_clone(tmp_path))
     texts = [
         command.text.replace("REPOSITORY", "registry.example") for command in commands_of(CHAPTER)

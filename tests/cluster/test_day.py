@@ -9,7 +9,6 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
@@ -91,7 +90,7 @@ async def named(cluster: RunningCluster) -> list[str]:
     return [each for text in listed for each in text.split() if NAME in each]
 
 
-async def test_first_day_from_install_to_uninstall(cluster: RunningCluster) -> None:
+async def test_first_day_from_install_to_uninstall(cluster):
     run = cluster.administrator.run
     before = await named(cluster)
     for command in commands_of(INSTALL):
@@ -158,7 +157,7 @@ async def replaced(cluster: RunningCluster, first: str) -> bool:
     return bool(now) and now != first
 
 
-async def test_trial_says_what_the_cluster_lacks(cluster: RunningCluster) -> None:
+async def test_trial_says_what_the_cluster_lacks(cluster):
     """Before anything of ours is installed: the way is left out, and the other one is tried."""
     status, printed, said = await ours(cluster, "trial", "--case", "1b", *TRIAL, "-o", "json")
     report = json.loads(printed)
@@ -169,7 +168,7 @@ async def test_trial_says_what_the_cluster_lacks(cluster: RunningCluster) -> Non
     assert await nothing_is_left(cluster) == []
 
 
-async def test_trial_shows_that_the_extender_helps(cluster: RunningCluster, tmp_path: Path) -> None:
+async def test_trial_shows_that_the_extender_helps(cluster, tmp_path):
     run = cluster.administrator.run
     for command in commands_of(INSTALL):
         if not command.text.startswith(NOT_HERE):
@@ -194,7 +193,7 @@ async def test_trial_shows_that_the_extender_helps(cluster: RunningCluster, tmp_
     assert await nothing_is_left(cluster) == []
 
 
-async def test_trial_that_is_killed_is_cleared_away(cluster: RunningCluster) -> None:
+async def test_trial_that_is_killed_is_cleared_away(cluster):
     """As the machine of whoever ran it was switched off."""
     process = await begin(cluster, "trial", "--case", "1b", *TRIAL)
     await asyncio.sleep(15)

@@ -33,9 +33,7 @@ def cluster(folder: Path, request: pytest.FixtureRequest) -> Iterator[RunningClu
         yield cluster
 
 
-async def test_one_command_leads_to_pods_that_run_where_they_have_room(
-    cluster: RunningCluster,
-) -> None:
+async def test_one_command_leads_to_pods_that_run_where_they_have_room(cluster):
     run = cluster.administrator.run
     for command in commands_of(CHAPTER):
         await run("bash", "-euc", command.text.replace("REPOSITORY", "registry.example"))
@@ -49,7 +47,7 @@ async def test_one_command_leads_to_pods_that_run_where_they_have_room(
     assert report == set()
 
 
-async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster: RunningCluster) -> None:
+async def test_pods_that_nobody_sends_to_the_extender_are_found(cluster):
     administrator = cluster.administrator
     served = await administrator.run("kubectl", "api-resources", "--output", "name")
     kinds = POLICY if "mutatingadmissionpolicies." in served else WEBHOOK

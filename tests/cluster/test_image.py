@@ -87,18 +87,18 @@ def image(store: Images) -> Iterator[Built]:
         yield _unpacked(store, store.service(), folder)
 
 
-def test_it_is_small(image: Built, base: Built) -> None:
+def test_it_is_small(image, base):
     assert _bytes(image.rootfs) - _bytes(base.rootfs) < MOST_BYTES
 
 
-def test_it_says_who_runs_in_it_and_what(image: Built) -> None:
+def test_it_says_who_runs_in_it_and_what(image):
     assert image.config["User"] == f"{container.USER}:{container.USER}"
     assert image.config["Entrypoint"] == [NAME]
     assert image.config["Cmd"] == ["serve"]
     assert image.config["ExposedPorts"] == {"9504/tcp": {}}
 
 
-def test_it_says_what_it_was_built_from(image: Built, base: Built) -> None:
+def test_it_says_what_it_was_built_from(image, base):
     prefix = "org.opencontainers.image."
     labels = {
         key.removeprefix(prefix): value
@@ -113,7 +113,7 @@ def test_it_says_what_it_was_built_from(image: Built, base: Built) -> None:
     assert labels["created"].startswith("20")
 
 
-def test_nothing_can_be_installed_or_compiled_in_it(image: Built) -> None:
+def test_nothing_can_be_installed_or_compiled_in_it(image):
     programs = {path.name for path in image.rootfs.glob("**/bin/*")}
     modules = {path.name for path in image.rootfs.glob("**/*-packages/*")}
 
@@ -124,7 +124,7 @@ def test_nothing_can_be_installed_or_compiled_in_it(image: Built) -> None:
     assert not [*image.rootfs.glob("**/ensurepip"), *image.rootfs.glob("**/pip-*.whl")]
 
 
-def test_it_has_the_service_and_no_tests_of_it(image: Built) -> None:
+def test_it_has_the_service_and_no_tests_of_it(image):
     [project] = image.site_packages.glob("longhorn_scheduler_extender-*.dist-info/RECORD")
     installed = {line.partition("/")[0] for line in project.read_text().splitlines()}
     sources = {path.name for path in (ROOT / "tests").rglob("*.py")} - {"__init__.py"}
@@ -135,7 +135,7 @@ def test_it_has_the_service_and_no_tests_of_it(image: Built) -> None:
     assert not [*image.rootfs.glob("src")]
 
 
-def test_it_has_the_list_of_what_is_in_it(image: Built) -> None:
+def test_it_has_the_list_of_what_is_in_it(image):
     file = image.rootfs / "usr/share/sbom/longhorn-scheduler-extender.cdx.json"
     components = json.loads(file.read_text(encoding="utf-8"))["components"]
     listed = {(canonicalize_name(each["name"]), each["version"]) for each in components}
@@ -148,7 +148,7 @@ def test_it_has_the_list_of_what_is_in_it(image: Built) -> None:
     assert listed <= installed
 
 
-def test_nothing_of_the_machine_that_built_it_is_in_it(image: Built, base: Built) -> None:
+def test_nothing_of_the_machine_that_built_it_is_in_it(image, base):
     """What is mounted while it is built stays outside."""
     bundle = "etc/ssl/certs/ca-certificates.crt"
 
@@ -163,20 +163,18 @@ def test_nothing_of_the_machine_that_built_it_is_in_it(image: Built, base: Built
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_starts(image: Built, tmp_path: Path, command: str) -> None:
+def test_every_command_starts(image, tmp_path, command):
     with run(image, tmp_path, NAME, command, "--help") as shown:
         assert shown.ended() == 0, shown.log.read_text()
 
 
 @pytest.mark.parametrize("arguments", RUN.values(), ids=RUN)
-def test_what_needs_no_cluster_runs(
-    image: Built, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_what_needs_no_cluster_runs(image, tmp_path, arguments):
     with run(image, tmp_path, NAME, *arguments) as ran:
         assert ran.ended() == 0, ran.log.read_text()
 
 
-async def test_it_is_ready_soon_and_ends_when_told_to(image: Built, tmp_path: Path) -> None:
+async def test_it_is_ready_soon_and_ends_when_told_to(image, tmp_path):
     [port] = free_ports(1)
     command = [*image.config["Entrypoint"], *image.config["Cmd"], *GOAL]
     with run(image, tmp_path, *command, "--host", "127.0.0.1", "--port", str(port)) as serving:
@@ -197,7 +195,7 @@ async def test_it_is_ready_soon_and_ends_when_told_to(image: Built, tmp_path: Pa
     assert status == 0
 
 
-def test_nothing_can_be_written_in_it(image: Built, tmp_path: Path) -> None:
+def test_nothing_can_be_written_in_it(image, tmp_path):
     """So what runs above runs on a file system that is read-only."""
     code = "import os; os.mkdir('/opt/venv/new')"
     with run(image, tmp_path, "python", "-c", code) as tried:
@@ -205,7 +203,7 @@ def test_nothing_can_be_written_in_it(image: Built, tmp_path: Path) -> None:
         assert "Read-only file system" in tried.log.read_text()
 
 
-def test_the_second_scheduler_has_an_image(store: Images, tmp_path: Path) -> None:
+def test_the_second_scheduler_has_an_image(store, tmp_path):
     program = programs.locate(os.environ, programs.print_at_once)["kube-scheduler"]
     with tempfile.TemporaryDirectory() as folder:
         built = _unpacked(store, store.program(program), folder)

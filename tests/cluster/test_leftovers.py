@@ -42,7 +42,7 @@ def left(folder: Path) -> list[object]:
     ]
 
 
-def test_one_that_is_killed_half_way_leaves_nothing(folder: Path) -> None:
+def test_one_that_is_killed_half_way_leaves_nothing(folder):
     own = folder / "half"
     starting = subprocess.Popen(
         [sys.executable, "-m", "tests.cluster.outside", "start", f"--folder={own}"],
@@ -58,7 +58,7 @@ def test_one_that_is_killed_half_way_leaves_nothing(folder: Path) -> None:
     wait(lambda: not left(own), within=END_SECONDS, what=lambda: left(own))
 
 
-def test_one_whose_keeper_is_killed_is_cleared_away_by_stopping_it(folder: Path) -> None:
+def test_one_whose_keeper_is_killed_is_cleared_away_by_stopping_it(folder):
     own = folder / "orphan"
     keeper = outside.start(own, {"node-1": 10})
 

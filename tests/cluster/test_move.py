@@ -44,9 +44,7 @@ async def install(cluster: RunningCluster) -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), [(LONGHORN, NAMESPACE), (NAMESPACE, LONGHORN)])
-async def test_a_release_moves_while_pods_come(
-    cluster: RunningCluster, source: str, target: str
-) -> None:
+async def test_a_release_moves_while_pods_come(cluster, source, target):
     async with pods_created(cluster) as names:
         await asyncio.sleep(BEFORE_SECONDS)
         await cluster.administrator.run("make", "move", f"FROM={source}", f"TO={target}")

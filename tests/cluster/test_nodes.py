@@ -5,7 +5,6 @@ The tests build on each other: the first one installs the service.
 
 import asyncio
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,6 @@ from tests.cluster.installed import (
     roll_out,
     upgrade,
 )
-from tests.cluster.running import RunningCluster
 from tests.e2e.workloads import RESOURCE
 from tests.fakes.installed import NAMESPACE
 
@@ -33,15 +31,15 @@ BEFORE_SECONDS = 5.0
 
 
 async def test_the_commands_of_the_docs_lead_to_pods_that_run_where_they_have_room(
-    cluster: RunningCluster, tmp_path: Path
-) -> None:
+    cluster, tmp_path
+):
     await install(cluster, tmp_path)
 
     await expect_pods_with_room(cluster)
     await end_burst(cluster)
 
 
-async def test_the_service_runs_as_the_deployment_says(cluster: RunningCluster) -> None:
+async def test_the_service_runs_as_the_deployment_says(cluster):
     pods = await instances(cluster)
 
     assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
@@ -51,18 +49,18 @@ async def test_the_service_runs_as_the_deployment_says(cluster: RunningCluster) 
         assert pod["status"]["containerStatuses"][0]["user"]["linux"]["uid"] == 65532
 
 
-async def test_helm_test_passes(cluster: RunningCluster) -> None:
+async def test_helm_test_passes(cluster):
     await cluster.administrator.run("helm", "test", NAME, "--namespace", NAMESPACE)
 
 
-async def test_the_doctor_finds_nothing(cluster: RunningCluster) -> None:
+async def test_the_doctor_finds_nothing(cluster):
     done = await cluster.administrator.attempt(".venv/bin/python", "-m", "cli", "doctor")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 warning" in done.stdout or "warning" not in done.stdout, done.stdout
 
 
-async def test_a_second_scheduler_does_it_as_well(cluster: RunningCluster) -> None:
+async def test_a_second_scheduler_does_it_as_well(cluster):
     """It finds the service by its name, in the network of the pods."""
     await upgrade(cluster, "secondaryScheduler.enabled=true")
     await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
@@ -72,7 +70,7 @@ async def test_a_second_scheduler_does_it_as_well(cluster: RunningCluster) -> No
     assert {pod["spec"]["schedulerName"] for pod in pods} == {"longhorn-scheduler"}
 
 
-async def test_kustomize_installs_it_as_well(cluster: RunningCluster) -> None:
+async def test_kustomize_installs_it_as_well(cluster):
     """The cluster's kube-scheduler has been configured for its address before.
 
     It reads whom it trusts when it starts, and the script has made another CA.
@@ -92,9 +90,7 @@ async def test_kustomize_installs_it_as_well(cluster: RunningCluster) -> None:
     assert {pod["spec"]["schedulerName"] for pod in pods} == {"default-scheduler"}
 
 
-async def test_kustomize_takes_it_away_as_the_docs_say_while_pods_come(
-    cluster: RunningCluster,
-) -> None:
+async def test_kustomize_takes_it_away_as_the_docs_say_while_pods_come(cluster):
     """Pods that say nothing of the extender: injection sent them there until now."""
     run = cluster.administrator.run
     async with pods_created(cluster, asks=False) as names:

@@ -124,9 +124,7 @@ class Life:
         return printed
 
 
-async def test_no_pod_is_left_by_an_install_and_by_upgrades(
-    cluster: RunningCluster, tmp_path: Path
-) -> None:
+async def test_no_pod_is_left_by_an_install_and_by_upgrades(cluster, tmp_path):
     life = Life(cluster, tmp_path)
     await life.run("kubectl", "apply", "--filename", "manifests/namespace.yaml")
     await installed_wrongly(life)
@@ -136,13 +134,13 @@ async def test_no_pod_is_left_by_an_install_and_by_upgrades(
     await life.run("bash", "-euc", UNINSTALL)
 
 
-async def test_no_pod_is_left_by_an_emergency(cluster: RunningCluster, tmp_path: Path) -> None:
+async def test_no_pod_is_left_by_an_emergency(cluster, tmp_path):
     life = await installed(cluster, tmp_path)
     await in_an_emergency(life)
     await life.run("bash", "-euc", UNINSTALL)
 
 
-async def test_no_pod_is_left_by_the_end(cluster: RunningCluster, tmp_path: Path) -> None:
+async def test_no_pod_is_left_by_the_end(cluster, tmp_path):
     await uninstalled(await installed(cluster, tmp_path))
 
 

@@ -60,13 +60,8 @@ def installed(cluster: RunningCluster, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize(("kind", "port", "has_certificate"), CASES)
 async def test_pods_get_nodes_beside_a_pod_that_attacks(
-    cluster: RunningCluster,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
-    port: int,
-    *,
-    has_certificate: bool,
-) -> None:
+    cluster, capsys, kind, port, *, has_certificate
+):
     leads = await leader(cluster)
     before, host = await holder(cluster), leads["status"]["podIP"]
     where = cluster.network_of(await cluster.get("pod", "sleeper"))

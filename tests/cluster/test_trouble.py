@@ -65,9 +65,7 @@ def installed(cluster: RunningCluster, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.mark.parametrize("end", [DELETED, KILLED, FROZEN, CUT_OFF])
-async def test_another_instance_answers_soon(
-    cluster: RunningCluster, capsys: pytest.CaptureFixture[str], end: str
-) -> None:
+async def test_another_instance_answers_soon(cluster, capsys, end):
     """By kube-proxy, which sends requests to the leader alone."""
     found = [await without_answer(cluster, end) for _ in range(runs(1, report=10))]
     new, kept = [each.new for each in found], [each.kept for each in found]
@@ -82,7 +80,7 @@ async def test_another_instance_answers_soon(
     assert max(*new, *kept) < MOST_SECONDS[end]
 
 
-async def test_a_pod_reaches_the_leader_as_well(cluster: RunningCluster) -> None:
+async def test_a_pod_reaches_the_leader_as_well(cluster):
     """A second scheduler asks from a pod."""
     kubectl = cluster.administrator
     await kubectl.run("kubectl", "create", "--filename", "-", stdin=json.dumps(SLEEPER))
@@ -96,7 +94,7 @@ async def test_a_pod_reaches_the_leader_as_well(cluster: RunningCluster) -> None
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
-async def test_who_was_frozen_answers_nobody_any_more(cluster: RunningCluster) -> None:
+async def test_who_was_frozen_answers_nobody_any_more(cluster):
     """It led when it was stopped; another one leads when it goes on."""
     await roll_out(cluster)
     frozen = await leader(cluster)
@@ -116,7 +114,7 @@ async def test_who_was_frozen_answers_nobody_any_more(cluster: RunningCluster) -
     assert len(answers.given()) == before
 
 
-async def test_a_node_is_drained(cluster: RunningCluster) -> None:
+async def test_a_node_is_drained(cluster):
     await roll_out(cluster)
     node = (await leader(cluster))["spec"]["nodeName"]
     kubectl = cluster.administrator
@@ -132,7 +130,7 @@ async def test_a_node_is_drained(cluster: RunningCluster) -> None:
     assert node not in nodes
 
 
-async def test_pods_get_nodes_during_an_upgrade_and_a_rollback(cluster: RunningCluster) -> None:
+async def test_pods_get_nodes_during_an_upgrade_and_a_rollback(cluster):
     """Pods that hold data are created all the time, and asked about while instances change."""
     async with pods_created(cluster) as names:
         with cluster.probed(SERVICE) as answers:
@@ -148,7 +146,7 @@ async def test_pods_get_nodes_during_an_upgrade_and_a_rollback(cluster: RunningC
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
-async def test_with_a_tenth_of_a_core_all_pods_get_their_nodes(cluster: RunningCluster) -> None:
+async def test_with_a_tenth_of_a_core_all_pods_get_their_nodes(cluster):
     await upgrade(cluster, "resources.limits.cpu=100m")
     await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")
     await expect_pods_with_room(cluster)
@@ -156,7 +154,7 @@ async def test_with_a_tenth_of_a_core_all_pods_get_their_nodes(cluster: RunningC
     await upgrade(cluster, "resources.limits.cpu=null")
 
 
-async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCluster) -> None:
+async def test_with_too_little_memory_the_old_instances_go_on(cluster):
     """A roll-out stops no instance before a new one is ready."""
     await roll_out(cluster)
     before = await staying(cluster)
@@ -175,7 +173,7 @@ async def test_with_too_little_memory_the_old_instances_go_on(cluster: RunningCl
     assert longest_gap(answers) < MOST_SECONDS[DELETED]
 
 
-async def test_everything_comes_back_after_a_power_cut(cluster: RunningCluster) -> None:
+async def test_everything_comes_back_after_a_power_cut(cluster):
     """The control plane and all nodes at once; of Longhorn only its volumes."""
     await roll_out(cluster)
     await cluster.administrator.run("kubectl", "apply", "--filename", "examples/burst.yaml")

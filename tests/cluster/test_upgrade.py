@@ -61,9 +61,7 @@ def cluster(folder: Path) -> Iterator[RunningCluster]:
 
 @pytest.mark.parametrize("way", [KUSTOMIZE, HELM], ids=["kustomize", "helm"])
 @pytest.mark.parametrize("release", RELEASES)
-async def test_pods_get_nodes_on_the_way_here_and_back(
-    cluster: RunningCluster, tmp_path: Path, release: str, way: tuple[str, ...]
-) -> None:
+async def test_pods_get_nodes_on_the_way_here_and_back(cluster, tmp_path, release, way):
     tree = unpacked(RELEASES[release], tmp_path)
     administrator = cluster.administrator
     await install(cluster, tree)

@@ -1,12 +1,11 @@
 """Which kinds there are of a version."""
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
 from tests.contract.exchange import ask
 
 
-async def test_the_kinds_of_a_version_are_listed(api_client: ApiClient) -> None:
+async def test_the_kinds_of_a_version_are_listed(api_client):
     reply = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2")
 
     assert reply.status == 200
@@ -20,5 +19,5 @@ async def test_the_kinds_of_a_version_are_listed(api_client: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/apis/longhorn.io/v1beta9", "/apis/example.com/v1"])
-async def test_a_version_without_kinds_is_not_found(api_client: ApiClient, path: str) -> None:
+async def test_a_version_without_kinds_is_not_found(api_client, path):
     assert (await ask(api_client, "GET", path)).status == 404

@@ -68,15 +68,13 @@ def changed(stored: Reply, part: str, **fields: Any) -> dict[str, Any]:
     return {**body, part: {**body.get(part, {}), **fields}}
 
 
-async def test_the_definition_is_accepted_as_it_is(conditions: dict[str, str]) -> None:
+async def test_the_definition_is_accepted_as_it_is(conditions):
     assert conditions["Established"] == "True"
     assert conditions["NamesAccepted"] == "True"
     assert conditions.get("NonStructuralSchema", "False") == "False"
 
 
-async def test_kubectl_finds_it_by_its_short_name(
-    api_client: ApiClient, conditions: dict[str, str]
-) -> None:
+async def test_kubectl_finds_it_by_its_short_name(api_client, conditions):
     assert conditions
     kinds = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2")
 
@@ -86,9 +84,7 @@ async def test_kubectl_finds_it_by_its_short_name(
 
 
 @pytest.mark.parametrize("field", ["name", "nodeID"])
-async def test_scenario_41_name_and_node_cannot_be_changed(
-    api_client: ApiClient, path: str, field: str
-) -> None:
+async def test_scenario_41_name_and_node_cannot_be_changed(api_client, path, field):
     created = await ask(api_client, "POST", path, body=schedule())
 
     body = changed(created, "spec", **{field: "other"})
@@ -99,7 +95,7 @@ async def test_scenario_41_name_and_node_cannot_be_changed(
 
 
 @pytest.mark.parametrize("field", ["name", "nodeID"])
-async def test_name_and_node_are_required(api_client: ApiClient, path: str, field: str) -> None:
+async def test_name_and_node_are_required(api_client, path, field):
     spec = {name: "some" for name in ("name", "nodeID") if name != field}
 
     refused = await ask(api_client, "POST", path, body=schedule(spec=spec))
@@ -108,9 +104,7 @@ async def test_name_and_node_are_required(api_client: ApiClient, path: str, fiel
     assert f"spec.{field}" in refused.wrong_fields
 
 
-async def test_the_object_and_its_status_are_written_apart(
-    api_client: ApiClient, path: str
-) -> None:
+async def test_the_object_and_its_status_are_written_apart(api_client, path):
     entry = {"r": {"state": "scheduled", "scheduledSize": 2**40}}
     created = await ask(api_client, "POST", path, body=schedule(status={"replicas": entry}))
 
@@ -126,9 +120,7 @@ async def test_the_object_and_its_status_are_written_apart(
     assert as_status.json["status"] == {"replicas": entry, "storageScheduled": 2**40}
 
 
-async def test_the_status_is_written_with_the_version_that_the_object_got(
-    api_client: ApiClient, path: str
-) -> None:
+async def test_the_status_is_written_with_the_version_that_the_object_got(api_client, path):
     """So are requirements that are purged, and after them the entries."""
     created = await ask(api_client, "POST", path, body=schedule())
     body = {"metadata": {"resourceVersion": created.version}, "spec": {"replicas": {"r": 1}}}
@@ -145,9 +137,7 @@ async def test_the_status_is_written_with_the_version_that_the_object_got(
 
 
 @pytest.mark.parametrize("subresource", ["", "/status"])
-async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(
-    api_client: ApiClient, path: str, subresource: str
-) -> None:
+async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(api_client, path, subresource):
     created = await ask(api_client, "POST", path, body=schedule())
     asked = changed(created, "spec", replicas={"r": 2**30})
     await ask(api_client, "PUT", f"{path}/uuid-1", body=asked)
@@ -159,7 +149,7 @@ async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(
     assert "status" not in (await ask(api_client, "GET", f"{path}/uuid-1")).json
 
 
-async def test_a_patch_takes_single_names_out(api_client: ApiClient, path: str) -> None:
+async def test_a_patch_takes_single_names_out(api_client, path):
     body = schedule(spec={"name": "disk-1", "nodeID": "node-1", "replicas": {"a": 1, "b": 2}})
     created = await ask(api_client, "POST", path, body=body)
 
@@ -170,9 +160,7 @@ async def test_a_patch_takes_single_names_out(api_client: ApiClient, path: str) 
 
 
 @pytest.mark.parametrize("value", [None, [], [{"type": "Ready", "status": "True"}]])
-async def test_valuemay_be_null(
-    api_client: ApiClient, path: str, value: list[dict[str, str]] | None
-) -> None:
+async def test_valuemay_be_null(api_client, path, value):
     created = await ask(api_client, "POST", path, body=schedule())
 
     body = changed(created, "status", conditions=value)
@@ -181,7 +169,7 @@ async def test_valuemay_be_null(
     assert (written.status, written.json["status"]["conditions"]) == (200, value)
 
 
-async def test_an_entry_says_its_state(api_client: ApiClient, path: str) -> None:
+async def test_an_entry_says_its_state(api_client, path):
     created = await ask(api_client, "POST", path, body=schedule())
 
     body = changed(created, "status", replicas={"r": {"scheduledSize": 1}})
@@ -192,9 +180,7 @@ async def test_an_entry_says_its_state(api_client: ApiClient, path: str) -> None
 
 
 @pytest.mark.parametrize("size", [0, -1, 2**63 - 1])
-async def test_any_size_of_64_bits_may_be_asked_for(
-    api_client: ApiClient, path: str, size: int
-) -> None:
+async def test_any_size_of_64_bits_may_be_asked_for(api_client, path, size):
     """Longhorn's webhook refuses negative ones; without it they come, and mean nothing."""
     spec = {"name": "disk-1", "nodeID": "node-1", "replicas": {"r": size}}
 
@@ -203,9 +189,7 @@ async def test_any_size_of_64_bits_may_be_asked_for(
     assert created.json["spec"]["replicas"] == {"r": size}
 
 
-async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(
-    api_client: ApiClient, path: str
-) -> None:
+async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(api_client, path):
     metadata = {"name": "uuid-1", "finalizers": ["longhorn.io"]}
     await ask(api_client, "POST", path, body=schedule(metadata=metadata))
 
@@ -220,8 +204,8 @@ async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(
 
 
 async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_own(
-    api_client: ApiClient, path: str
-) -> None:
+    api_client, path
+):
     """Both have the name and the node of the disk: the UUID tells them apart."""
     await ask(api_client, "POST", path, body=schedule("uuid-1"))
 
@@ -232,8 +216,8 @@ async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_o
 
 
 async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_node(
-    api_client: ApiClient, path: str, namespace: str
-) -> None:
+    api_client, path, namespace
+):
     node = KnownNode(NodeName("node-1"), "3c7bb5d2-4d0c-4b4c-8a1c-000000000001", {})
     body = new_object(node, DiskName("disk-1"), DiskId("uuid-1"), namespace)
     # There is no such node, so that the garbage collector takes what it owns away at any time.
@@ -254,9 +238,7 @@ async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_no
     assert owner == body["metadata"]["ownerReferences"][0]
 
 
-async def test_what_has_changed_since_it_was_seen_is_not_deleted(
-    api_client: ApiClient, path: str
-) -> None:
+async def test_what_has_changed_since_it_was_seen_is_not_deleted(api_client, path):
     created = await ask(api_client, "POST", path, body=schedule())
     annotated = await ask(
         api_client, "PATCH", f"{path}/uuid-1", body=deletion_patch(created.version)

@@ -4,7 +4,6 @@ import uuid
 from typing import Any
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
 from leader.endpointslice import SERVICE_LABEL, Backend, Replace, desired_slices, repairs
 from tests.actors.api import ENDPOINT_SLICES, SERVICES
@@ -21,9 +20,7 @@ def endpoint_slice(*addresses: str, address_type: str = "IPv4") -> dict[str, Any
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", None], ids=["an-address", "none"])
-async def test_what_the_publisher_writes_needs_no_repair(
-    api_client: ApiClient, namespace: str, address: str | None
-) -> None:
+async def test_what_the_publisher_writes_needs_no_repair(api_client, namespace, address):
     path = ENDPOINT_SLICES.path(namespace)
     ports = [{"name": "http", "port": 80}, {"name": "metrics", "port": 81}]
     body = named("a", spec={"ipFamilies": ["IPv4"], "ports": ports})
@@ -41,7 +38,7 @@ async def test_what_the_publisher_writes_needs_no_repair(
     assert repairs(desired, listed.json["items"]) == []
 
 
-async def test_a_repair_takes_a_slice_over_once(api_client: ApiClient, namespace: str) -> None:
+async def test_a_repair_takes_a_slice_over_once(api_client, namespace):
     path = ENDPOINT_SLICES.path(namespace)
     desired = endpoint_slice("10.0.0.7")
     desired["metadata"] |= {"namespace": namespace, "labels": {SERVICE_LABEL: "a"}}
@@ -60,9 +57,7 @@ async def test_a_repair_takes_a_slice_over_once(api_client: ApiClient, namespace
     assert again.refusal == (409, "Conflict")
 
 
-async def test_what_is_left_out_reads_back_with_its_default(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_what_is_left_out_reads_back_with_its_default(api_client, namespace):
     endpoints = [{"addresses": ["10.0.0.7"]}]
     body = named("a", addressType="IPv4", endpoints=endpoints, ports=[{"port": 9504}])
 
@@ -72,9 +67,7 @@ async def test_what_is_left_out_reads_back_with_its_default(
     assert created.json["ports"] == [{"name": "", "protocol": "TCP", "port": 9504}]
 
 
-async def test_the_address_type_is_required_and_stays(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_the_address_type_is_required_and_stays(api_client, namespace):
     path = ENDPOINT_SLICES.path(namespace)
     without = await ask(api_client, "POST", path, body=named("a", endpoints=[]))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))
@@ -100,8 +93,8 @@ async def test_the_address_type_is_required_and_stays(
     ],
 )
 async def test_an_address_can_be_reached_from_elsewhere(
-    api_client: ApiClient, namespace: str, address: str, address_type: str
-) -> None:
+    api_client, namespace, address, address_type
+):
     body = endpoint_slice(address, address_type=address_type)
 
     refused = await ask(api_client, "POST", ENDPOINT_SLICES.path(namespace), body=body)
@@ -113,8 +106,8 @@ async def test_an_address_can_be_reached_from_elsewhere(
 
 
 async def test_a_slice_is_overwritten_without_a_version_and_never_created_by_put(
-    api_client: ApiClient, namespace: str
-) -> None:
+    api_client, namespace
+):
     path = ENDPOINT_SLICES.path(namespace)
     missing = await ask(api_client, "PUT", f"{path}/a", body=endpoint_slice("10.0.0.7"))
     await ask(api_client, "POST", path, body=endpoint_slice("10.0.0.7"))

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
 from tests.actors.api import LEASES
 from tests.contract.exchange import ask, named
@@ -17,7 +16,7 @@ def lease(*, version: str | None = None, **spec: Any) -> dict[str, Any]:
     return named("a", version=version, spec=fields)
 
 
-async def test_a_lease_reads_back_as_written(api_client: ApiClient, namespace: str) -> None:
+async def test_a_lease_reads_back_as_written(api_client, namespace):
     spec = {
         "holderIdentity": "us",
         "leaseDurationSeconds": 15,
@@ -32,9 +31,7 @@ async def test_a_lease_reads_back_as_written(api_client: ApiClient, namespace: s
     assert read.json["spec"] == spec
 
 
-async def test_of_two_candidates_for_a_missing_lease_one_creates_it(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_of_two_candidates_for_a_missing_lease_one_creates_it(api_client, namespace):
     path = LEASES.path(namespace)
 
     replies = await asyncio.gather(
@@ -47,9 +44,7 @@ async def test_of_two_candidates_for_a_missing_lease_one_creates_it(
     assert (await ask(api_client, "GET", f"{path}/a")).json == created.json
 
 
-async def test_a_lease_is_renewed_with_the_metadata_it_was_read_with(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_lease_is_renewed_with_the_metadata_it_was_read_with(api_client, namespace):
     path = LEASES.path(namespace)
     await ask(api_client, "POST", path, body=lease())
     read = await ask(api_client, "GET", f"{path}/a")
@@ -73,9 +68,7 @@ async def test_a_lease_is_renewed_with_the_metadata_it_was_read_with(
         pytest.param("2026-03-01T10:00:00.123456", id="no-zone"),
     ],
 )
-async def test_a_time_has_six_digits_and_a_zone(
-    api_client: ApiClient, namespace: str, time: str
-) -> None:
+async def test_a_time_has_six_digits_and_a_zone(api_client, namespace, time):
     refused = await ask(api_client, "POST", LEASES.path(namespace), body=lease(renewTime=time))
 
     assert refused.refusal == (400, "BadRequest")
@@ -86,8 +79,8 @@ async def test_a_time_has_six_digits_and_a_zone(
     [("leaseDurationSeconds", 0), ("leaseDurationSeconds", -1), ("leaseTransitions", -1)],
 )
 async def test_durations_are_positive_and_transitions_not_negative(
-    api_client: ApiClient, namespace: str, field: str, value: int
-) -> None:
+    api_client, namespace, field, value
+):
     body = named("a", spec={"leaseDurationSeconds": 15, field: value})
 
     refused = await ask(api_client, "POST", LEASES.path(namespace), body=body)
@@ -97,9 +90,7 @@ async def test_durations_are_positive_and_transitions_not_negative(
     assert refused.json["message"].startswith('Lease.coordination.k8s.io "a" is invalid: ')
 
 
-async def test_a_renewal_of_an_older_version_is_refused(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_renewal_of_an_older_version_is_refused(api_client, namespace):
     path = LEASES.path(namespace)
     created = await ask(api_client, "POST", path, body=lease())
     taken = lease(version=created.version, holderIdentity="them")
@@ -112,9 +103,7 @@ async def test_a_renewal_of_an_older_version_is_refused(
     assert read.json["spec"]["holderIdentity"] == "them"
 
 
-async def test_a_renewal_without_a_version_is_refused(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_renewal_without_a_version_is_refused(api_client, namespace):
     """Unlike most built-in kinds: `AllowUnconditionalUpdate` of the Lease strategy is false."""
     path = LEASES.path(namespace)
     await ask(api_client, "POST", path, body=lease())
@@ -125,7 +114,7 @@ async def test_a_renewal_without_a_version_is_refused(
     assert refused.wrong_fields == {"metadata.resourceVersion"}
 
 
-async def test_a_put_creates_a_missing_lease(api_client: ApiClient, namespace: str) -> None:
+async def test_a_put_creates_a_missing_lease(api_client, namespace):
     """So a renewal brings back a Lease that somebody deleted, unless it says which one it meant."""
     path = LEASES.path(namespace)
     created = await ask(api_client, "POST", path, body=lease())

@@ -7,7 +7,6 @@ import pytest
 from kubernetes_asyncio.client import ApiClient
 
 from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
-from tests.contract.conftest import Cluster
 from tests.contract.exchange import CUSTOM, Reply, ask, named
 
 FORGETTING_SECONDS = 30.0
@@ -37,9 +36,7 @@ async def ask_until_refused(api_client: ApiClient, path: str, query: dict[str, s
             await asyncio.sleep(0.5)
 
 
-async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(api_client, namespace):
     await create(api_client, CONFIG_MAPS.path(namespace), "a")
     await create(api_client, SETTINGS.path(namespace), "a", **CUSTOM)
 
@@ -53,9 +50,7 @@ async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(
     assert {"kind": item["kind"], "apiVersion": item["apiVersion"]} == CUSTOM
 
 
-async def test_a_list_spans_namespaces_or_keeps_to_one(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_list_spans_namespaces_or_keeps_to_one(api_client, namespace):
     await create(api_client, SETTINGS.path(namespace), "b", "a", **CUSTOM)
 
     here = await ask(api_client, "GET", SETTINGS.path(namespace))
@@ -71,7 +66,7 @@ async def test_a_list_spans_namespaces_or_keeps_to_one(
     assert namespace not in {item["metadata"]["namespace"] for item in there.json["items"]}
 
 
-async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str) -> None:
+async def test_all_pages_show_one_version(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     await create(api_client, path, "a", "b", "c", "d", "e")
 
@@ -93,8 +88,8 @@ async def test_all_pages_show_one_version(api_client: ApiClient, namespace: str)
 
 
 async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resources_an_empty_one(
-    api_client: ApiClient, namespace: str
-) -> None:
+    api_client, namespace
+):
     built_in = await ask(api_client, "GET", LEASES.path(namespace), query={"limit": "5"})
     custom = await ask(api_client, "GET", SETTINGS.path(namespace), query={"limit": "5"})
 
@@ -103,7 +98,7 @@ async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resour
 
 
 @pytest.mark.slow
-async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str) -> None:
+async def test_a_token_expires_with_its_version(cluster, namespace):
     path = CONFIG_MAPS.path(namespace)
     await create(cluster.api_client, path, "a", "b", "c")
     first = await ask(cluster.api_client, "GET", path, query={"limit": "1"})
@@ -126,9 +121,7 @@ async def test_a_token_expires_with_its_version(cluster: Cluster, namespace: str
         pytest.param({"labelSelector": "tier in (db, web),app=x"}, ["b"], id="one-of-a-set"),
     ],
 )
-async def test_selectors(
-    api_client: ApiClient, namespace: str, query: dict[str, str], expected: list[str]
-) -> None:
+async def test_selectors(api_client, namespace, query, expected):
     path = SETTINGS.path(namespace)
     await create(api_client, path, "a", metadata={"labels": {"app": "x"}}, **CUSTOM)
     labels = {"app": "x", "tier": "db"}
@@ -141,7 +134,7 @@ async def test_selectors(
 
 
 @pytest.mark.parametrize("path", [CONFIG_MAPS.path("default"), SETTINGS.path("default")])
-async def test_other_fields_cannot_be_selected_by(api_client: ApiClient, path: str) -> None:
+async def test_other_fields_cannot_be_selected_by(api_client, path):
     refused = await ask(api_client, "GET", path, query={"fieldSelector": "spec.nodeName=x"})
 
     assert refused.refusal == (400, "BadRequest")

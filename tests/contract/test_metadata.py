@@ -10,7 +10,6 @@ from app.kube.listing import list_records
 from app.kube.resources import OPTED_OUT_NODES
 from extender.kubernetes import EngineOptOut
 from tests.contract.exchange import ask, named
-from tests.e2e.control_plane import ControlPlane
 
 SECONDS = 10.0
 LABEL = "node.longhorn.io/disable-v2-data-engine"
@@ -24,9 +23,7 @@ async def create_nodes(api_client: ApiClient, names: Sequence[str]) -> None:
         assert (await ask(api_client, "POST", "/api/v1/nodes", body=body)).status == 201
 
 
-async def test_nodes_with_the_label_are_listed_and_watched_by_their_metadata(
-    api_client: ApiClient, real: ControlPlane | None
-) -> None:
+async def test_nodes_with_the_label_are_listed_and_watched_by_their_metadata(api_client, real):
     """One that does not know the form sends whole objects; they say the same."""
     names = ["opted-out-1", "opted-out-2"]
     await create_nodes(api_client, names)

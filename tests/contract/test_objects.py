@@ -1,13 +1,12 @@
 """Reading and writing single objects: versions, conflicts and the forms of refusals."""
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
 from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
 from tests.contract.exchange import CUSTOM, ask, named
 
 
-async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace: str) -> None:
+async def test_a_created_object_has_an_identity(api_client, namespace):
     created = await ask(
         api_client, "POST", CONFIG_MAPS.path(namespace), body=named("a", data={"k": "v"})
     )
@@ -23,9 +22,7 @@ async def test_a_created_object_has_an_identity(api_client: ApiClient, namespace
     assert read.version.isdecimal()
 
 
-async def test_an_update_that_changes_nothing_keeps_the_version(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_an_update_that_changes_nothing_keeps_the_version(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
 
@@ -34,9 +31,7 @@ async def test_an_update_that_changes_nothing_keeps_the_version(
     assert (updated.status, updated.version) == (200, created.version)
 
 
-async def test_a_stale_update_is_refused_and_changes_nothing(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_stale_update_is_refused_and_changes_nothing(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", data={"k": "1"}))
     body = named("a", version=first.version, data={"k": "2"})
@@ -55,9 +50,7 @@ async def test_a_stale_update_is_refused_and_changes_nothing(
     assert (await ask(api_client, "GET", f"{path}/a")).json == second.json
 
 
-async def test_a_custom_resource_is_not_overwritten_without_a_version(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_custom_resource_is_not_overwritten_without_a_version(api_client, namespace):
     path = SETTINGS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", value="1", **CUSTOM))
 
@@ -71,7 +64,7 @@ async def test_a_custom_resource_is_not_overwritten_without_a_version(
     assert (updated.status, updated.json["value"]) == (200, "2")
 
 
-async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace: str) -> None:
+async def test_what_does_not_exist_is_not_found(api_client, namespace):
     path = f"{LEASES.path(namespace)}/a"
     missing = await ask(api_client, "GET", path)
     deleted = await ask(api_client, "DELETE", path)
@@ -92,7 +85,7 @@ async def test_what_does_not_exist_is_not_found(api_client: ApiClient, namespace
     assert updated.refusal == (404, "NotFound")
 
 
-async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) -> None:
+async def test_nothing_is_created_in_a_missing_namespace(api_client):
     refused = await ask(api_client, "POST", CONFIG_MAPS.path("no-such-namespace"), body=named("a"))
 
     assert refused.refusal == (404, "NotFound")
@@ -107,9 +100,7 @@ async def test_nothing_is_created_in_a_missing_namespace(api_client: ApiClient) 
         pytest.param(named("a", kind="Secret", apiVersion="v1"), id="another-kind"),
     ],
 )
-async def test_a_body_must_agree_with_the_path(
-    api_client: ApiClient, namespace: str, body: object
-) -> None:
+async def test_a_body_must_agree_with_the_path(api_client, namespace, body):
     path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
@@ -118,7 +109,7 @@ async def test_a_body_must_agree_with_the_path(
     assert refused.refusal == (400, "BadRequest")
 
 
-async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
+async def test_a_patch_merges(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     created = await ask(api_client, "POST", path, body=named("a", data={"k": "1", "l": "1"}))
 
@@ -132,7 +123,7 @@ async def test_a_patch_merges(api_client: ApiClient, namespace: str) -> None:
     assert refused.refusal == (409, "Conflict")
 
 
-async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace: str) -> None:
+async def test_a_patch_does_not_change_the_uid(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     await ask(api_client, "POST", path, body=named("a"))
 
@@ -143,9 +134,7 @@ async def test_a_patch_does_not_change_the_uid(api_client: ApiClient, namespace:
     assert refused.wrong_fields == {"metadata.uid"}
 
 
-async def test_a_deleted_object_is_gone_and_its_name_free(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_deleted_object_is_gone_and_its_name_free(api_client, namespace):
     path = SETTINGS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a", **CUSTOM))
 
@@ -165,9 +154,7 @@ async def test_a_deleted_object_is_gone_and_its_name_free(
     assert second.json["metadata"]["uid"] != uid
 
 
-async def test_a_deletion_can_ask_for_a_version_or_a_uid(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_deletion_can_ask_for_a_version_or_a_uid(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     first = await ask(api_client, "POST", path, body=named("a"))
     second = await ask(api_client, "PUT", f"{path}/a", body=named("a", data={"k": "v"}))
@@ -183,9 +170,7 @@ async def test_a_deletion_can_ask_for_a_version_or_a_uid(
     assert deleted.status == 200
 
 
-async def test_an_unknown_resource_is_a_page_not_found(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_an_unknown_resource_is_a_page_not_found(api_client, namespace):
     path = f"/apis/longhorn.io/v1beta2/namespaces/{namespace}/no-such-things"
 
     missing = await ask(api_client, "GET", path)

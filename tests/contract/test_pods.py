@@ -68,7 +68,7 @@ def ends_expectations(real: ControlPlane | None) -> None:
         pytest.skip("this Kubernetes keeps nominatedNodeName when a pod is bound, until 1.35")
 
 
-async def test_a_binding_puts_a_pod_on_a_node(pod: Pod) -> None:
+async def test_a_binding_puts_a_pod_on_a_node(pod):
     refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     await pod.ask("PATCH", "/status", {"status": {"conditions": [refused]}})
 
@@ -81,7 +81,7 @@ async def test_a_binding_puts_a_pod_on_a_node(pod: Pod) -> None:
 
 
 @pytest.mark.usefixtures("ends_expectations")
-async def test_a_binding_ends_the_expectation_of_another_node(pod: Pod) -> None:
+async def test_a_binding_ends_the_expectation_of_another_node(pod):
     patched = await pod.ask("PATCH", "/status", {"status": {"nominatedNodeName": "node-2"}})
     assert patched.json["status"]["nominatedNodeName"] == "node-2"
 
@@ -90,7 +90,7 @@ async def test_a_binding_ends_the_expectation_of_another_node(pod: Pod) -> None:
     assert "nominatedNodeName" not in (await pod.read())["status"]
 
 
-async def test_a_pod_is_bound_once(pod: Pod) -> None:
+async def test_a_pod_is_bound_once(pod):
     answers = [await pod.bind(node) for node in ("node-1", "node-1", "node-2")]
 
     assert answers[0].status == 201
@@ -98,14 +98,14 @@ async def test_a_pod_is_bound_once(pod: Pod) -> None:
     assert (await pod.read())["spec"]["nodeName"] == "node-1"
 
 
-async def test_another_pod_of_the_same_name_is_not_bound(pod: Pod) -> None:
+async def test_another_pod_of_the_same_name_is_not_bound(pod):
     refused = await pod.bind(uid=OTHER_UID)
 
     assert refused.refusal == (409, "Conflict")
     assert "nodeName" not in (await pod.read())["spec"]
 
 
-async def test_an_annotation_of_a_pod_is_merged_in(pod: Pod) -> None:
+async def test_an_annotation_of_a_pod_is_merged_in(pod):
     for annotations in ({"one": "1"}, {"two": "2"}):
         patched = await pod.ask("PATCH", body={"metadata": {"annotations": annotations}})
 
@@ -113,7 +113,7 @@ async def test_an_annotation_of_a_pod_is_merged_in(pod: Pod) -> None:
     assert patched.json["spec"] == pod.created.json["spec"]
 
 
-async def test_a_patch_of_a_pods_status_leaves_its_spec(pod: Pod) -> None:
+async def test_a_patch_of_a_pods_status_leaves_its_spec(pod):
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
     patched = await pod.ask("PATCH", "/status", {"spec": {"nodeName": "any"}, "status": status})
@@ -125,7 +125,7 @@ async def test_a_patch_of_a_pods_status_leaves_its_spec(pod: Pod) -> None:
     assert await pod.read() == patched.json
 
 
-async def test_a_patch_of_a_pods_status_can_ask_for_a_version(pod: Pod) -> None:
+async def test_a_patch_of_a_pods_status_can_ask_for_a_version(pod):
     version = pod.created.version
     changes = {"metadata": {"resourceVersion": version}, "status": {"phase": "Running"}}
 
@@ -136,7 +136,7 @@ async def test_a_patch_of_a_pods_status_can_ask_for_a_version(pod: Pod) -> None:
     assert stale.refusal == (409, "Conflict")
 
 
-async def test_a_pod_without_grace_is_gone_if_it_is_the_one_meant(pod: Pod) -> None:
+async def test_a_pod_without_grace_is_gone_if_it_is_the_one_meant(pod):
     await pod.bind()  # so that its end would need a kubelet
     uids = (OTHER_UID, pod.uid)
     options = [{"gracePeriodSeconds": 0, "preconditions": {"uid": uid}} for uid in uids]

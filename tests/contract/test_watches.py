@@ -31,9 +31,7 @@ async def version_of(api_client: ApiClient, path: str) -> str:
     return (await ask(api_client, "GET", path)).version
 
 
-async def test_a_watch_shows_what_happened_since_its_version(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_watch_shows_what_happened_since_its_version(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     await write(api_client, path, "before")
     start = await version_of(api_client, path)
@@ -53,9 +51,7 @@ async def test_a_watch_shows_what_happened_since_its_version(
 
 
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["unset", "any"])
-async def test_a_watch_from_no_version_begins_with_what_is_there(
-    api_client: ApiClient, namespace: str, query: dict[str, str]
-) -> None:
+async def test_a_watch_from_no_version_begins_with_what_is_there(api_client, namespace, query):
     path = SETTINGS.path(namespace)
     for name in ("a", "b"):
         await ask(api_client, "POST", path, body=named(name, **CUSTOM))
@@ -74,9 +70,7 @@ async def test_a_watch_from_no_version_begins_with_what_is_there(
     assert (type_, deleted["metadata"]["name"]) == ("DELETED", "a")
 
 
-async def test_an_expired_version_is_refused_inside_the_stream(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_an_expired_version_is_refused_inside_the_stream(api_client, namespace):
     path = SETTINGS.path(namespace)
     await ask(api_client, "POST", path, body=named("a", **CUSTOM))
 
@@ -89,9 +83,7 @@ async def test_an_expired_version_is_refused_inside_the_stream(
     assert end is None
 
 
-async def test_a_watch_begins_before_there_is_anything_to_tell(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_watch_begins_before_there_is_anything_to_tell(api_client, namespace):
     start = await version_of(api_client, SETTINGS.path(namespace))
 
     async with watching(api_client, SETTINGS.path(namespace), resourceVersion=start) as events:
@@ -101,9 +93,7 @@ async def test_a_watch_begins_before_there_is_anything_to_tell(
     assert events.content_type.startswith("application/json")
 
 
-async def test_a_version_that_is_still_to_come_is_waited_for(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_version_that_is_still_to_come_is_waited_for(api_client, namespace):
     """In silence: so after a restore of etcd nobody learns that its version is none any more."""
     path = CONFIG_MAPS.path(namespace)
     future = str(int(await version_of(api_client, path)) + 1_000_000)
@@ -114,7 +104,7 @@ async def test_a_version_that_is_still_to_come_is_waited_for(
             await events.next(seconds=1)
 
 
-async def test_a_watch_ends_normally_after_its_time(api_client: ApiClient, namespace: str) -> None:
+async def test_a_watch_ends_normally_after_its_time(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     loop = asyncio.get_running_loop()
@@ -128,8 +118,8 @@ async def test_a_watch_ends_normally_after_its_time(api_client: ApiClient, names
 
 
 async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_version(
-    api_client: ApiClient, namespace: str
-) -> None:
+    api_client, namespace
+):
     path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     yes, no = {"labels": {"app": "x"}}, {"labels": {"app": "y"}}
@@ -151,9 +141,7 @@ async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_ve
     assert seen[3][1]["metadata"]["name"] == "end"
 
 
-async def test_a_watch_of_the_cluster_sees_every_namespace(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_watch_of_the_cluster_sees_every_namespace(api_client, namespace):
     everywhere = "/apis/longhorn.io/v1beta2/settings"
     start = await version_of(api_client, everywhere)
     await ask(api_client, "POST", SETTINGS.path(namespace), body=named("a", **CUSTOM))
@@ -164,9 +152,7 @@ async def test_a_watch_of_the_cluster_sees_every_namespace(
     assert obj["metadata"]["namespace"] == namespace
 
 
-async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     for name in ("a", "b", "c"):
         await write(api_client, path, name)
@@ -184,9 +170,7 @@ async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(
 
 
 @pytest.mark.parametrize(("name", "found"), [("a", {"a"}), ("c", set())], ids=["there", "missing"])
-async def test_a_streaming_list_can_be_of_one_object(
-    api_client: ApiClient, namespace: str, name: str, found: set[str]
-) -> None:
+async def test_a_streaming_list_can_be_of_one_object(api_client, namespace, name, found):
     path = CONFIG_MAPS.path(namespace)
     for each in ("a", "b"):
         await write(api_client, path, each)
@@ -204,8 +188,8 @@ async def test_a_streaming_list_can_be_of_one_object(
 
 
 async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(
-    api_client: ApiClient, namespace: str
-) -> None:
+    api_client, namespace
+):
     path = SETTINGS.path(namespace)
     await ask(api_client, "POST", path, body=named("a", **CUSTOM))
     async with watching(api_client, path, **STREAMING_LIST) as events:
@@ -226,9 +210,7 @@ async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(
         pytest.param({"resourceVersionMatch": "NotOlderThan"}, id="match-without-initial-events"),
     ],
 )
-async def test_watch_options_that_do_not_go_together_are_refused(
-    api_client: ApiClient, query: dict[str, str]
-) -> None:
+async def test_watch_options_that_do_not_go_together_are_refused(api_client, query):
     refused = await ask(
         api_client, "GET", CONFIG_MAPS.path("default"), query={"watch": "1", **query}
     )
@@ -236,9 +218,7 @@ async def test_watch_options_that_do_not_go_together_are_refused(
     assert refused.refusal == (422, "Invalid")
 
 
-async def test_a_bookmark_comes_shortly_before_the_end(
-    api_client: ApiClient, namespace: str
-) -> None:
+async def test_a_bookmark_comes_shortly_before_the_end(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
 
@@ -252,7 +232,7 @@ async def test_a_bookmark_comes_shortly_before_the_end(
 
 
 @pytest.mark.slow
-async def test_a_bookmark_comes_about_once_a_minute(api_client: ApiClient, namespace: str) -> None:
+async def test_a_bookmark_comes_about_once_a_minute(api_client, namespace):
     path = CONFIG_MAPS.path(namespace)
     start = await version_of(api_client, path)
     loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from extender.waiting import pods
 from tests.docs.pages import DOCS, tables
 
 
-def test_the_bounds_of_requests_are_those_of_the_program() -> None:
+def test_the_bounds_of_requests_are_those_of_the_program():
     limits = {row[0]: row[1:] for row in tables(DOCS / "limits.md", "requests")[0]}
 
     assert f"{MOST_NODES:,};" in limits["Candidates of a request"][0]
@@ -29,7 +29,7 @@ def test_the_bounds_of_requests_are_those_of_the_program() -> None:
     assert "bodies of up to 256 KiB are always read" in str(limits)
 
 
-def test_the_bounds_of_what_is_remembered_are_those_of_the_program() -> None:
+def test_the_bounds_of_what_is_remembered_are_those_of_the_program():
     rows = tables(DOCS / "limits.md", "what-is-remembered")[0]
     bounds = {row[0].partition(",")[0]: row[1] for row in rows}
 

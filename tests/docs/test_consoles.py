@@ -18,7 +18,7 @@ def session(text: str) -> list[Command]:
     return list(commands(Block(Path("page.md"), 1, "console", text, "")))
 
 
-def test_what_follows_a_command_is_its_output() -> None:
+def test_what_follows_a_command_is_its_output():
     assert session("$ a \\\n  b\none\ntwo\n$ c 'd\n  e'\n") == [
         Command(2, "a \\\n  b", "one\ntwo"),
         Command(6, "c 'd\n  e'", ""),
@@ -37,7 +37,7 @@ def test_what_follows_a_command_is_its_output() -> None:
         ('{"a": 1}', '{"a": 2}', False),
     ],
 )
-def test_output_agrees_with_what_is_shown(shown: str, printed: str, expected: object) -> None:
+def test_output_agrees_with_what_is_shown(shown, printed, expected):
     assert agrees(shown, printed) is expected
 
 
@@ -52,7 +52,7 @@ def test_output_agrees_with_what_is_shown(shown: str, printed: str, expected: ob
         "helm install x charts/no-such-chart",
     ],
 )
-def test_stand_ins_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:
+def test_stand_ins_complain_of_what_would_not_work(command, tmp_path):
     assert_trouble(command, tmp_path)
 
 
@@ -64,15 +64,13 @@ def test_stand_ins_complain_of_what_would_not_work(command: str, tmp_path: Path)
         "helm install x charts/longhorn-scheduler-extender --set replica=3",
     ],
 )
-def test_real_programs_complain_of_what_would_not_work(command: str, tmp_path: Path) -> None:
+def test_real_programs_complain_of_what_would_not_work(command, tmp_path):
     tools.find(command.partition(" ")[0])
 
     assert_trouble(command, tmp_path)
 
 
-def test_what_is_piped_into_a_stand_in_is_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_piped_into_a_stand_in_is_read(monkeypatch, tmp_path):
     given = io.StringIO("kind: Pod")
     monkeypatch.setattr("sys.stdin", given)
     monkeypatch.setenv("REAL_KUBECTL", "")

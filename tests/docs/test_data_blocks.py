@@ -1,7 +1,6 @@
 """Blocks of YAML and JSON can be parsed, and kustomizations rendered."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,7 +16,7 @@ def of(*languages: str) -> list[Block]:
 
 
 @pytest.mark.parametrize("block", of("yaml", "json"), ids=lambda block: block.place)
-def test_data_can_be_parsed(block: Block) -> None:
+def test_data_can_be_parsed(block):
     if block.language == "json":
         assert json.loads(block.text)
     else:
@@ -30,7 +29,7 @@ def test_data_can_be_parsed(block: Block) -> None:
     [block for block in of("yaml") if block.text.startswith(_KUSTOMIZATION)],
     ids=lambda block: block.place,
 )
-def test_kustomizations_can_be_rendered(block: Block, tmp_path: Path) -> None:
+def test_kustomizations_can_be_rendered(block, tmp_path):
     (tmp_path / "manifests").symlink_to(MANIFESTS)
     folder = tmp_path / "mine"
     folder.mkdir()

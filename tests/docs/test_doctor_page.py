@@ -28,7 +28,7 @@ STORAGE_CLASS = {
 """As Longhorn's chart makes it by default."""
 
 
-def test_every_check_has_a_row_with_its_problems() -> None:
+def test_every_check_has_a_row_with_its_problems():
     [rows] = tables(PAGE, "problems")
 
     assert {code_in(check)[0]: code_in(problems) for check, _, problems in rows} == {
@@ -36,7 +36,7 @@ def test_every_check_has_a_row_with_its_problems() -> None:
     }
 
 
-def test_errors_are_in_bold_type() -> None:
+def test_errors_are_in_bold_type():
     [rows] = tables(PAGE, "problems")
     told = {name for row in rows for name in re.findall(r"\*\*`([^`]+)`\*\*", row[2])}
 
@@ -44,7 +44,7 @@ def test_errors_are_in_bold_type() -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_example_is_a_part_of_what_is_printed() -> None:
+async def test_the_example_is_a_part_of_what_is_printed():
     [example] = [
         block.text
         for block in blocks(PAGE)

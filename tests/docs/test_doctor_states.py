@@ -97,14 +97,14 @@ def rows() -> list[tuple[str, str, str]]:
     return [(state, problems, said) for state, problems, said in found]
 
 
-def test_every_state_has_a_row() -> None:
+def test_every_state_has_a_row():
     assert [_plain(state) for state, _, _ in rows()] == [*STATES]
 
 
 @pytest.mark.parametrize(
     ("state", "problems", "said"), [pytest.param(*row, id=row[0]) for row in rows()]
 )
-def test_what_it_says_is_what_the_page_says(state: str, problems: str, said: str) -> None:
+def test_what_it_says_is_what_the_page_says(state, problems, said):
     found = [
         each
         for each in findings(facts(**STATES[_plain(state)]))
@@ -116,7 +116,7 @@ def test_what_it_says_is_what_the_page_says(state: str, problems: str, said: str
     assert [each for each in code_in(said) if each not in text] == []
 
 
-def test_a_healthy_installation_has_neither() -> None:
+def test_a_healthy_installation_has_neither():
     healthy = facts(instances=INSTANCES, second_scheduler=scheduler())
 
     assert {each.severity for each in findings(healthy)} == {Severity.OK}

@@ -1,7 +1,5 @@
 """The way to schedule without the extender keeps what makes kube-scheduler ignore the resource."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -16,7 +14,7 @@ EMERGENCY = Chapter(PAGE, "emergency-schedule-without-the-extender")
 ASKING = {"filterVerb", "preemptVerb", "prioritizeVerb", "weight"}
 
 
-def test_the_configuration_asks_for_nothing_and_ignores_the_resource(tmp_path: Path) -> None:
+def test_the_configuration_asks_for_nothing_and_ignores_the_resource(tmp_path):
     workspace = Workspace(tmp_path)
 
     for command in commands_of(EMERGENCY):
@@ -33,5 +31,5 @@ def test_the_configuration_asks_for_nothing_and_ignores_the_resource(tmp_path: P
     assert "resourceVersion" not in made["metadata"]
 
 
-def test_it_stands_first() -> None:
+def test_it_stands_first():
     assert next(each for each in headings(PAGE) if each.level == 2).anchor == EMERGENCY.section

@@ -78,11 +78,11 @@ def rows() -> Iterator[list[str]]:
     yield ["pod `fourth` again, with the setting", *verdicts(ask("fourth"))]
 
 
-def test_the_table_is_what_is_answered() -> None:
+def test_the_table_is_what_is_answered():
     [shown] = tables(PAGE, "an-example")
 
     assert shown == [*rows()]
 
 
-def test_the_setting_has_its_name() -> None:
+def test_the_setting_has_its_name():
     assert SETTING.name in inline_code(PAGE)

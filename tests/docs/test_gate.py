@@ -27,7 +27,7 @@ def in_blocks() -> list[str]:
     return [found[1] for text in texts if (found := CALL.match(text))]
 
 
-def test_the_gate_runs_what_the_readme_names() -> None:
+def test_the_gate_runs_what_the_readme_names():
     within_lines = [found[1] for code in inline_code(README) if (found := CALL.fullmatch(code))]
     named = {*in_blocks(), *within_lines} - {OF_A_RELEASE, "help"}
 
@@ -35,7 +35,7 @@ def test_the_gate_runs_what_the_readme_names() -> None:
     assert run_by_the_gate()[0] == FIRST
 
 
-def test_the_gate_runs_demo_and_test_before_it_installs_anything_else() -> None:
+def test_the_gate_runs_demo_and_test_before_it_installs_anything_else():
     bare = re.search(r'\(\n    PATH="\$bare"\n(.*?)\n\)\n', GATE, re.DOTALL)
 
     assert bare is not None
@@ -43,19 +43,19 @@ def test_the_gate_runs_demo_and_test_before_it_installs_anything_else() -> None:
     assert not re.search(r"(go|apt-get) install", GATE[: bare.end()])
 
 
-def test_what_is_left_out_there_is_run_in_the_end() -> None:
+def test_what_is_left_out_there_is_run_in_the_end():
     assert run_by_the_gate()[-1] == "test-tools"
 
 
-def test_the_gate_installs_what_make_test_names() -> None:
+def test_the_gate_installs_what_make_test_names():
     named = {text for text in INSTALL.values() if text.startswith("go ")}
 
     assert set(re.findall(r"go install \S+", GATE)) == named
 
 
-def test_demo_and_test_stand_in_the_readme_with_a_line_each() -> None:
+def test_demo_and_test_stand_in_the_readme_with_a_line_each():
     assert Counter(in_blocks()) == {"demo": 1, "test": 1, FIRST: 1, OF_A_RELEASE: 1}
 
 
-def test_the_gate_calls_each_target_once() -> None:
+def test_the_gate_calls_each_target_once():
     assert max(Counter(run_by_the_gate()).values()) == 1

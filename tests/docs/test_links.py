@@ -47,12 +47,12 @@ def trouble(page: Path, link: str) -> str:
 
 
 @every_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     assert {link: why for link in links(page) if (why := trouble(page, link))} == {}
 
 
 @every_page
-def test_paths_exist(page: Path) -> None:
+def test_paths_exist(page):
     paths = {
         code for code in inline_code(page) if re.fullmatch(r"[\w.-]+(/[\w.*-]*)+", code.rstrip())
     }
@@ -63,7 +63,7 @@ def test_paths_exist(page: Path) -> None:
 
 
 @every_page
-def test_modules_and_make_targets_exist(page: Path) -> None:
+def test_modules_and_make_targets_exist(page):
     text = "\n".join(inline_code(page))
 
     modules = re.findall(r"^python -m ([\w.]+)", text, flags=re.MULTILINE)
@@ -74,7 +74,7 @@ def test_modules_and_make_targets_exist(page: Path) -> None:
 
 
 @every_page
-def test_settings_exist_and_have_the_defaults_that_are_stated(page: Path) -> None:
+def test_settings_exist_and_have_the_defaults_that_are_stated(page):
     text = page.read_text(encoding="utf-8")
     units = {"": 1, "s": 1, "MiB": 2**20}
 
@@ -91,7 +91,7 @@ def test_settings_exist_and_have_the_defaults_that_are_stated(page: Path) -> Non
     }
 
 
-def test_the_links_are_found() -> None:
+def test_the_links_are_found():
     assert {"docs/install.md", "LICENSE"} <= {*links(ROOT / "README.md")}
     assert {"docs", "app", "tests"} <= FOLDERS
     assert {"test", "docs"} <= {*TARGETS}

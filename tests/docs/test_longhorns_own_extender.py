@@ -1,7 +1,5 @@
 """What the page on Longhorn's own extender does with a configuration leads there and back."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -26,7 +24,7 @@ def run(workspace: Workspace, section: str) -> list[str]:
     return [each["urlPrefix"] for each in yaml.safe_load(text)["extenders"]]
 
 
-def test_from_theirs_to_ours_and_back(tmp_path: Path) -> None:
+def test_from_theirs_to_ours_and_back(tmp_path):
     workspace = Workspace(tmp_path)
     (workspace.folder / "on-the-node.yaml").write_text(OF_LONGHORN, encoding="utf-8")
 
@@ -35,7 +33,7 @@ def test_from_theirs_to_ours_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("section", ["from-theirs-to-ours", "from-ours-to-theirs"])
-def test_the_chapters_show_how_longhorns_entry_is_named_and_kept(section: str) -> None:
+def test_the_chapters_show_how_longhorns_entry_is_named_and_kept(section):
     [command] = commands_of(Chapter(PAGE, section))
 
     assert (f"--replace {LONGHORNS_URL}" in command.text) is ("--merge" in command.text)

@@ -17,14 +17,14 @@ RIGHTS = ROOT / "examples" / "may-drain" / "rbac.yaml"
 COMMAND: Any = typer.main.get_command(commands)
 
 
-def test_everything_in_the_way_has_a_row_in_the_order_of_its_remedies() -> None:
+def test_everything_in_the_way_has_a_row_in_the_order_of_its_remedies():
     _, cautions = tables(PAGE, "what-may-be-in-the-way")
 
     assert [*OBSTACLES] == [*Code]
     assert [code_in(row[0])[0] for row in cautions] == [*Hint]
 
 
-def test_every_option_has_a_row() -> None:
+def test_every_option_has_a_row():
     names = {
         name
         for parameter in COMMAND.commands["may-drain"].params
@@ -37,7 +37,7 @@ def test_every_option_has_a_row() -> None:
     assert {name for row in options for name in code_in(row[0])} == names
 
 
-def test_the_exit_statuses_are_those_of_the_help() -> None:
+def test_the_exit_statuses_are_those_of_the_help():
     said = " ".join(COMMAND.commands["may-drain"].help.split())
     _, statuses = tables(PAGE, "options")
 
@@ -45,7 +45,7 @@ def test_the_exit_statuses_are_those_of_the_help() -> None:
     assert f"Exit status: {told}." in said
 
 
-def test_the_rights_are_to_list_what_is_read() -> None:
+def test_the_rights_are_to_list_what_is_read():
     rules = [
         (group, plural, rule["verbs"])
         for role in yaml.safe_load_all(RIGHTS.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def test_the_rights_are_to_list_what_is_read() -> None:
     assert sorted(rules) == sorted((each.group, each.plural, ["list"]) for each in DRAINED.values())
 
 
-def test_the_page_names_the_rights() -> None:
+def test_the_page_names_the_rights():
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     [said] = re.findall(r"The command lists (.*?)\. The service", text)
 

@@ -35,7 +35,7 @@ def calls(page: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_options_exist(page: Path) -> None:
+def test_options_exist(page):
     for name, *options in calls(page):
         command = getattr(GROUP, "commands", {})[name]
 
@@ -45,13 +45,13 @@ def test_options_exist(page: Path) -> None:
             getattr(STEPS, "commands", {})[step].make_context(step, rest)
 
 
-def test_the_calls_are_found() -> None:
+def test_the_calls_are_found():
     found = [name for name, *_ in calls(DOCS / "troubleshooting.md")]
 
     assert found == ["filter"] * 2
 
 
-def test_the_exit_statuses_of_filter_are_those_of_its_help() -> None:
+def test_the_exit_statuses_of_filter_are_those_of_its_help():
     page = " ".join((DOCS / "troubleshooting.md").read_text("utf-8").split())
     [told] = re.findall(r"Exit status: [^.]*\.", page)
 

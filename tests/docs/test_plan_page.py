@@ -1,7 +1,6 @@
 """The page about plans names all that `plan` and its scenario files take."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def scenario_of_the_page() -> str:
     return text
 
 
-def test_every_step_has_a_row_or_a_chapter() -> None:
+def test_every_step_has_a_row_or_a_chapter():
     [rows] = tables(PAGE, "the-steps")
     calls = [call.split()[0] for row in rows for call in code_in(row[0])]
     chapters = [heading.text for heading in headings(PAGE) if heading.level == 3]
@@ -44,7 +43,7 @@ def test_every_step_has_a_row_or_a_chapter() -> None:
     assert sorted([*calls, *chapters]) == sorted(STEPS.commands)
 
 
-def test_every_entry_of_a_scenario_has_a_row() -> None:
+def test_every_entry_of_a_scenario_has_a_row():
     [rows] = tables(PAGE, "several-steps")
 
     assert {name for row in rows for name in code_in(row[0])} == {*_MAKERS, "include"}
@@ -52,7 +51,7 @@ def test_every_entry_of_a_scenario_has_a_row() -> None:
     assert {*_ENTRIES} <= told
 
 
-def test_the_scenario_of_the_page_has_every_entry_and_can_be_read(tmp_path: Path) -> None:
+def test_the_scenario_of_the_page_has_every_entry_and_can_be_read(tmp_path):
     folder = ROOT / "examples" / "plans"
     for file in folder.glob("*.yaml"):
         (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"))
@@ -66,11 +65,11 @@ def test_the_scenario_of_the_page_has_every_entry_and_can_be_read(tmp_path: Path
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.name)
-def test_the_scenarios_of_the_examples_can_be_read(path: Path) -> None:
+def test_the_scenarios_of_the_examples_can_be_read(path):
     assert read_scenario(path, WORKLOADS)
 
 
-def test_every_option_has_a_place_on_the_page() -> None:
+def test_every_option_has_a_place_on_the_page():
     options = {
         name
         for step in STEPS.commands.values()
@@ -83,7 +82,7 @@ def test_every_option_has_a_place_on_the_page() -> None:
     assert [name for name in sorted(options) if not re.search(rf"`[^`]*{name}\b", text)] == []
 
 
-def test_the_exit_statuses_are_those_of_the_help() -> None:
+def test_the_exit_statuses_are_those_of_the_help():
     said = " ".join(GROUP.commands["plan"].help.replace("\\\n", "").split())
     rows = tables(PAGE, "options")[-1]
 

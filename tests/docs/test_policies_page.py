@@ -24,33 +24,33 @@ def names(section: str) -> list[str]:
     ("section", "functions"),
     [("Predicates", {*PREDICATES, LONGHORN_FIT}), ("Priorities", {*PRIORITIES})],
 )
-def test_every_function_is_named(section: str, functions: set[str]) -> None:
+def test_every_function_is_named(section, functions):
     text = PAGE.read_text(encoding="utf-8")
     chapter = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
 
     assert functions - {*re.findall(r"`(\w+)`", chapter)} == set()
 
 
-def test_the_rows_are_of_functions_that_exist() -> None:
+def test_the_rows_are_of_functions_that_exist():
     assert {*names("predicates")} <= {*PREDICATES, LONGHORN_FIT}
     assert {*names("priorities")} <= {*PRIORITIES}
 
 
-def test_every_sample_has_a_row_or_is_a_built_in_policy() -> None:
+def test_every_sample_has_a_row_or_is_a_built_in_policy():
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/policies/*")}
     built_in = {f"examples/policies/{name}.json" for name in ("default", "today")}
 
     assert {*names("samples")} == files - built_in
 
 
-def test_the_policies_on_the_page_can_be_read() -> None:
+def test_the_policies_on_the_page_can_be_read():
     shown = [block for block in blocks(PAGE) if block.language == "json"]
 
     assert shown
     assert all(read_policy(json.loads(block.text)) for block in shown)
 
 
-def test_every_rule_has_tests_that_exist() -> None:
+def test_every_rule_has_tests_that_exist():
     [rules] = tables(RULES, "every-rule-and-its-test")
     trees = [
         ast.parse(path.read_text(encoding="utf-8"))

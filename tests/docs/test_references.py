@@ -27,24 +27,24 @@ def _lost(text: str) -> list[str]:
     return lost
 
 
-def test_pages_and_headings_that_messages_name_exist() -> None:
+def test_pages_and_headings_that_messages_name_exist():
     found = {path: _lost(path.read_text(encoding="utf-8")) for path in _sources()}
 
     assert {path.name: lost for path, lost in found.items() if lost} == {}
 
 
-def test_messages_name_headings_and_no_numbers_of_steps() -> None:
+def test_messages_name_headings_and_no_numbers_of_steps():
     """The numbers of steps have changed before, and messages kept the old ones."""
     assert [path.name for path in _sources() if _STEP.search(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_name_headings_and_no_numbers_of_steps(page: Path) -> None:
+def test_links_name_headings_and_no_numbers_of_steps(page):
     assert re.findall(r"\[[Ss]teps? \d+\]\(", page.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize("code", sorted(REASONS))
-def test_actions_say_on_a_terminal_where_to_read_on(code: str) -> None:
+def test_actions_say_on_a_terminal_where_to_read_on(code):
     told = in_words(REASONS[code].action)
 
     assert "](" not in told
@@ -60,5 +60,5 @@ def test_actions_say_on_a_terminal_where_to_read_on(code: str) -> None:
         ("Do it (once).", "Do it (once)."),
     ],
 )
-def test_a_link_becomes_its_text_and_its_page(action: str, told: str) -> None:
+def test_a_link_becomes_its_text_and_its_page(action, told):
     assert in_words(action) == told

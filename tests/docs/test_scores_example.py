@@ -90,7 +90,7 @@ def rows() -> Iterator[list[str]]:
         yield [f"score, `{balance}`", *(str(each.total) for each in found)]
 
 
-def test_the_table_is_what_is_answered() -> None:
+def test_the_table_is_what_is_answered():
     found = tables(PAGE, "an-example")
     [example] = [each for each in found if each[0][0] == "zone"]
 

@@ -24,15 +24,15 @@ def in_bold(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("chapter", OF_CALLERS)
-def test_each_point_has_tests(chapter: str) -> None:
+def test_each_point_has_tests(chapter):
     assert [point for point in points(chapter) if not {*in_bold(point)} & POINTS.keys()] == []
 
 
-def test_what_has_tests_stands_on_the_page() -> None:
+def test_what_has_tests_stands_on_the_page():
     assert POINTS.keys() - {*in_bold(PAGE)} - CHAPTERS.keys() == set()
 
 
-def test_the_tests_that_are_named_are_there() -> None:
+def test_the_tests_that_are_named_are_there():
     assert [
         (file, name)
         for tests in POINTS.values()
@@ -42,7 +42,7 @@ def test_the_tests_that_are_named_are_there() -> None:
     ] == []
 
 
-def test_the_chapters_and_their_points_are_found() -> None:
+def test_the_chapters_and_their_points_are_found():
     """Or the others would tell nothing."""
     assert len(OF_CALLERS) > 3
     assert sum(len(points(chapter)) for chapter in OF_CALLERS) > 15

@@ -77,7 +77,7 @@ def asks(chapter: Chapter, url: str) -> bool:
 @pytest.mark.parametrize(
     "chapter", [chapter for chapter in CHAPTERS if not asks_the_service(chapter)], ids=str
 )
-def test_commands_work_and_print_what_is_shown(chapter: Chapter, tmp_path: Path) -> None:
+def test_commands_work_and_print_what_is_shown(chapter, tmp_path):
     run_all(chapter, Workspace(tmp_path))
 
 
@@ -86,9 +86,7 @@ def test_commands_work_and_print_what_is_shown(chapter: Chapter, tmp_path: Path)
     [chapter for chapter in CHAPTERS if asks_the_service(chapter) and not asks_over_tls(chapter)],
     ids=str,
 )
-def test_requests_are_answered_as_shown(
-    chapter: Chapter, tmp_path: Path, service_port: int
-) -> None:
+def test_requests_are_answered_as_shown(chapter, tmp_path, service_port):
     workspace = Workspace(tmp_path)
     workspace.send_requests_to(service_port)
 
@@ -96,9 +94,7 @@ def test_requests_are_answered_as_shown(
 
 
 @pytest.mark.parametrize("chapter", [*filter(asks_over_tls, CHAPTERS)], ids=str)
-def test_the_certificates_that_are_made_serve_kube_scheduler(
-    chapter: Chapter, tmp_path: Path
-) -> None:
+def test_the_certificates_that_are_made_serve_kube_scheduler(chapter, tmp_path):
     workspace = Workspace(tmp_path)
     run_all(CERTIFICATES, workspace)
     written = workspace.secrets()
@@ -115,7 +111,7 @@ def test_the_certificates_that_are_made_serve_kube_scheduler(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+def test_commands_stand_in_blocks_that_are_run(page):
     others = [block for block in blocks(page) if block not in shell_blocks(page)]
 
     hidden = [b.place for b in others if re.search(r"^(\$ |make |kubectl )", b.text, re.MULTILINE)]
@@ -123,6 +119,6 @@ def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
     assert hidden == []
 
 
-def test_the_blocks_are_found() -> None:
+def test_the_blocks_are_found():
     assert len(CHAPTERS) > 10
     assert Chapter(DOCS / "install.md", "the-command") in CHAPTERS

@@ -48,11 +48,11 @@ def article(site: Site, page: Path) -> str:
     return html.partition("<article")[2].partition("</article>")[0]
 
 
-def test_pages_and_links_are_whole(site: Site) -> None:
+def test_pages_and_links_are_whole(site):
     assert site.warnings == []
 
 
-def test_nothing_is_loaded_from_elsewhere(site: Site) -> None:
+def test_nothing_is_loaded_from_elsewhere(site):
     loaded = r"<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)=\"?((?:https?:)?//[^\"\s>]+)"
 
     found = {
@@ -72,7 +72,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Site) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_pages_look_as_in_a_repository_browser(site: Site, page: Path) -> None:
+def test_pages_look_as_in_a_repository_browser(site, page):
     """Markdown has dialects: a list without a line before it is none in this one.
 
     And one with blocks of code that are indented by less than four spaces is several, each from 1.
@@ -87,7 +87,7 @@ def test_pages_look_as_in_a_repository_browser(site: Site, page: Path) -> None:
     }
 
 
-def test_my_pod_is_pending_is_one_click_away(site: Site) -> None:
+def test_my_pod_is_pending_is_one_click_away(site):
     pages = [path for path in site.folder.rglob("*.html") if path.name != "404.html"]
 
     lost = [path.name for path in pages if "troubleshooting.html" not in path.read_text("utf-8")]

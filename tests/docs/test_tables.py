@@ -20,7 +20,6 @@ from cli.catalogue import (
     DISKS,
     ERRORS,
     REJECTIONS,
-    Table,
 )
 from extender.errors import ClaimProblem
 from extender.holds.hold import End
@@ -70,7 +69,7 @@ def table(page: str, section: str) -> list[list[str]]:
     return only
 
 
-def test_every_setting_has_a_row_with_its_default() -> None:
+def test_every_setting_has_a_row_with_its_default():
     rows = [code_in(row[0]) for row in table("settings.md", "settings-of-the-process")]
 
     assert {name: "".join(default) for name, *default in rows} == {
@@ -79,7 +78,7 @@ def test_every_setting_has_a_row_with_its_default() -> None:
     }
 
 
-def test_the_settings_of_the_controller_are_those_of_the_service_and_one_more() -> None:
+def test_the_settings_of_the_controller_are_those_of_the_service_and_one_more():
     page = (DOCS / "settings.md").read_text(encoding="utf-8")
     _, heading, chapter = page.partition("## Settings of the controller of DiskSchedules")
     ours = set(ControllerSettings.__struct_fields__)
@@ -94,7 +93,7 @@ def test_the_settings_of_the_controller_are_those_of_the_service_and_one_more() 
     ] == []
 
 
-def test_every_live_setting_has_a_row_with_its_default() -> None:
+def test_every_live_setting_has_a_row_with_its_default():
     rows = [
         code_in(row[0]) for row in table("settings.md", "settings-that-change-without-a-restart")
     ]
@@ -123,13 +122,13 @@ def types_of(metrics: ProcessMetrics, prefix: str) -> dict[str, str]:
     return {family.name.removeprefix(prefix): family.type for family in metrics.registry.collect()}
 
 
-def test_every_metric_has_a_row_with_its_type() -> None:
+def test_every_metric_has_a_row_with_its_type():
     metrics = Metrics(CollectorRegistry(), version="1")
 
     assert types_in("all-metrics") == types_of(metrics, METRIC_PREFIX)
 
 
-def test_every_metric_of_the_controller_has_a_row_or_is_one_of_every_process() -> None:
+def test_every_metric_of_the_controller_has_a_row_or_is_one_of_every_process():
     prefix = f"{METRIC_PREFIX}disk_schedule_"
     everywhere = types_of(ProcessMetrics(CollectorRegistry(), prefix[:-1], version="1"), prefix)
     rows = types_in("the-controller-of-diskschedules")
@@ -140,13 +139,13 @@ def test_every_metric_of_the_controller_has_a_row_or_is_one_of_every_process() -
     assert {name.removesuffix("_total") for name in code_in(chapter)} >= everywhere.keys()
 
 
-def test_every_end_of_a_hold_has_a_row() -> None:
+def test_every_end_of_a_hold_has_a_row():
     rows = [code_in(row[0])[0] for row in table("holds.md", "how-a-hold-ends")]
 
     assert sorted(rows) == sorted(End)
 
 
-def test_rejections_stand_with_the_beginnings_of_their_texts() -> None:
+def test_rejections_stand_with_the_beginnings_of_their_texts():
     rows = [code_in(reason) for reason, _ in table("troubleshooting.md", "rejections")]
 
     assert rows
@@ -162,20 +161,20 @@ def test_rejections_stand_with_the_beginnings_of_their_texts() -> None:
     [("Rejections", REJECTIONS), ("The extender cannot find a volume", ERRORS)],
     ids=["rejections", "errors"],
 )
-def test_every_reason_of_an_event_is_there(section: str, reasons: Table) -> None:
+def test_every_reason_of_an_event_is_there(section, reasons):
     page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     chapter = page.partition(f"## {section}\n")[2].partition("\n## ")[0]
 
     assert reasons.keys() - {*re.findall(r"`(\w+)`", chapter)} == set()
 
 
-def test_every_reason_of_the_code_has_a_remedy() -> None:
+def test_every_reason_of_the_code_has_a_remedy():
     assert sorted(REJECTIONS) == sorted(REASONS)
     assert sorted(DISKS) == sorted(f"disk_{each.name.lower()}" for each in DiskRefusal)
     assert sorted(ERRORS) == sorted(ClaimProblem)
 
 
-def test_every_rejection_stands_with_what_may_end_it() -> None:
+def test_every_rejection_stands_with_what_may_end_it():
     """What may be anywhere may be on the node itself as well."""
     anywhere = ClusterChange.ANYWHERE
     rows = {row[0]: sorted(code_in(row[1])) for row in table("reasons.md", "what-ends-a-rejection")}
@@ -200,7 +199,7 @@ def texts_of(kind: type[Rejection]) -> Iterator[str]:
         yield text
 
 
-def test_every_right_has_a_row() -> None:
+def test_every_right_has_a_row():
     rules = {*_shipped("base/rbac.yaml", {"its namespace": "Role", "everywhere": "ClusterRole"})}
     rules |= {*_shipped("base/longhorn-rbac.yaml", {"Longhorn's": "Role"})}
     names = {name for rule in rules for name in rule if name.startswith("longhorn-")}
@@ -227,7 +226,7 @@ def _shipped(file: str, wheres: dict[str, str]) -> Iterator[tuple[str, ...]]:
                 yield (words[role["kind"]], resource, *named, *sorted(rule["verbs"]))
 
 
-def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
+def test_the_figures_of_the_limits_are_those_of_the_benchmarks():
     rows = re.findall(
         r"^(names|nodes) +(\d+) +4 +(again|new) +\d+ +\S+ +\S+ +(\S+)",
         max(REPORTS.glob("*/speed.md")).read_text(encoding="utf-8"),
@@ -242,7 +241,7 @@ def test_the_figures_of_the_limits_are_those_of_the_benchmarks() -> None:
 
 
 @pytest.mark.parametrize("page", ["settings.md", "metrics.md", "troubleshooting.md", "reasons.md"])
-def test_tables_have_rows_of_one_length(page: str) -> None:
+def test_tables_have_rows_of_one_length(page):
     # A bar within a cell would begin another one, which is left out.
     text = (DOCS / page).read_text(encoding="utf-8")
     found = re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)
@@ -252,7 +251,7 @@ def test_tables_have_rows_of_one_length(page: str) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows.splitlines()}) == 1
 
 
-def test_tables_of_the_catalogue_are_as_it_has_them() -> None:
+def test_tables_of_the_catalogue_are_as_it_has_them():
     texts = {page: page.read_text(encoding="utf-8") for page in pages()}
 
     assert {page.name for page in texts} >= {"reasons.md", "survey.md", "may-drain.md"}

@@ -17,11 +17,11 @@ def prose_words(text: str) -> int:
     return sum(len(_WORD.findall(line)) for line in lines if not line.lstrip().startswith("|"))
 
 
-def test_readme_is_read_in_some_minutes() -> None:
+def test_readme_is_read_in_some_minutes():
     assert len((ROOT / "README.md").read_text().split()) <= README_WORDS
 
 
-def test_prose_of_all_pages_is_bounded() -> None:
+def test_prose_of_all_pages_is_bounded():
     pages = [*DOCS.glob("*.md")]
     words = {page.name: prose_words(page.read_text()) for page in pages}
 
@@ -29,7 +29,7 @@ def test_prose_of_all_pages_is_bounded() -> None:
     assert sum(words.values()) <= PROSE_WORDS, sorted(words.items(), key=lambda each: -each[1])
 
 
-def test_words_are_those_outside_of_code_and_tables() -> None:
+def test_words_are_those_outside_of_code_and_tables():
     text = "Two words\n\n```sh\nmake test\n```\n\n| a | b |\n|---|---|\n\nand three more\n"
 
     assert prose_words(text) == 5

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 
@@ -83,7 +82,7 @@ async def is_refused(request: Awaitable[object]) -> bool:
 
 
 @pytest.mark.parametrize("value", ["2026-01-01T00:00:00Z", None], ids=["set", "removed"])
-async def test_the_account_may_set_its_annotation(users: Users, value: str | None) -> None:
+async def test_the_account_may_set_its_annotation(users, value):
     changes = {"metadata": {"annotations": {WOKEN_AT: value}}}
 
     assert not await is_refused(users.account.patch(kinds.PODS, POD, changes))
@@ -106,22 +105,20 @@ async def test_the_account_may_set_its_annotation(users: Users, value: str | Non
         pytest.param({"spec": {"activeDeadlineSeconds": 1}}, id="deadline"),
     ],
 )
-async def test_the_account_may_change_nothing_else_of_a_pod(
-    users: Users, changes: dict[str, Any]
-) -> None:
+async def test_the_account_may_change_nothing_else_of_a_pod(users, changes):
     before = await users.admin.get(kinds.PODS, POD.name, POD.namespace)
 
     assert await is_refused(users.account.patch(kinds.PODS, POD, changes))
     assert await users.admin.get(kinds.PODS, POD.name, POD.namespace) == before
 
 
-async def test_others_may_change_pods_as_before(users: Users) -> None:
+async def test_others_may_change_pods_as_before(users):
     changes = {"metadata": {"labels": {"app": "other"}}}
 
     assert not await is_refused(users.admin.patch(kinds.PODS, POD, changes))
 
 
-async def test_the_account_writes_the_slices_of_its_service(users: Users) -> None:
+async def test_the_account_writes_the_slices_of_its_service(users):
     mine = a_slice(Key(NAMESPACE, "of-the-leader"), NAME)
     account = users.account
 
@@ -132,7 +129,7 @@ async def test_the_account_writes_the_slices_of_its_service(users: Users) -> Non
     assert await users.admin.get(kinds.ENDPOINT_SLICES, *reversed(key_of(mine))) is None
 
 
-async def test_the_account_writes_no_slice_of_another_service(users: Users) -> None:
+async def test_the_account_writes_no_slice_of_another_service(users):
     account, new = users.account, a_slice(Key(NAMESPACE, "new"), "another")
     theirs = await users.admin.get(kinds.ENDPOINT_SLICES, OF_ANOTHER.name, NAMESPACE)
     ours = await users.admin.get(kinds.ENDPOINT_SLICES, OURS.name, NAMESPACE)
@@ -157,13 +154,11 @@ async def test_the_account_writes_no_slice_of_another_service(users: Users) -> N
         pytest.param({"metadata": {"labels": {SERVICE_LABEL: "another"}}}, id="taken-away"),
     ],
 )
-async def test_nobody_else_changes_where_the_service_leads(
-    users: Users, changes: dict[str, Any]
-) -> None:
+async def test_nobody_else_changes_where_the_service_leads(users, changes):
     assert await is_refused(users.editor.patch(kinds.ENDPOINT_SLICES, OURS, changes))
 
 
-async def test_nobody_else_adds_or_deletes_a_slice_of_the_service(users: Users) -> None:
+async def test_nobody_else_adds_or_deletes_a_slice_of_the_service(users):
     editor, stray = users.editor, a_slice(Key(NAMESPACE, "stray"), NAME)
     joined = {"metadata": {"labels": {SERVICE_LABEL: NAME}}}
 
@@ -173,9 +168,7 @@ async def test_nobody_else_adds_or_deletes_a_slice_of_the_service(users: Users) 
 
 
 @pytest.mark.usefixtures("users")
-async def test_nor_does_the_controller_that_makes_slices_of_endpoints(
-    control_plane: ControlPlane,
-) -> None:
+async def test_nor_does_the_controller_that_makes_slices_of_endpoints(control_plane):
     async with await control_plane.client(ADMIN) as client:
         client.set_default_header("Impersonate-User", MIRRORING)
         mirrored = a_slice(Key(NAMESPACE, "mirrored"), NAME)
@@ -183,9 +176,7 @@ async def test_nor_does_the_controller_that_makes_slices_of_endpoints(
         assert await is_refused(Api(client).create(mirrored, kinds.ENDPOINT_SLICES))
 
 
-async def test_others_write_what_does_not_lead_and_the_slices_of_other_services(
-    users: Users,
-) -> None:
+async def test_others_write_what_does_not_lead_and_the_slices_of_other_services(users):
     of_garbage_collector = {"metadata": {"annotations": {"any": "thing"}, "ownerReferences": []}}
     endpoints = {"endpoints": [{"addresses": ["10.9.9.9"]}]}
 
@@ -193,13 +184,13 @@ async def test_others_write_what_does_not_lead_and_the_slices_of_other_services(
         assert not await is_refused(users.editor.patch(kinds.ENDPOINT_SLICES, key, changes))
 
 
-async def test_an_administrator_repairs_them_by_hand(users: Users) -> None:
+async def test_an_administrator_repairs_them_by_hand(users):
     endpoints = {"endpoints": [{"addresses": ["10.9.9.9"]}]}
 
     assert not await is_refused(users.admin.patch(kinds.ENDPOINT_SLICES, OURS, endpoints))
 
 
-async def test_kubernetes_deletes_the_slices_of_a_service_that_is_deleted(users: Users) -> None:
+async def test_kubernetes_deletes_the_slices_of_a_service_that_is_deleted(users):
     async def is_gone() -> bool:
         return await users.admin.get(kinds.ENDPOINT_SLICES, "owned", NAMESPACE) is None
 

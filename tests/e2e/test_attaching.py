@@ -14,10 +14,8 @@ from tests.actors.longhorn import (
     instance_manager,
 )
 from tests.actors.provisioner import SELECTED_NODE
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, is_for_report
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
@@ -128,9 +126,7 @@ def hanging(world: World, names: list[str]) -> list[str]:
         ),
     ],
 )
-async def test_a_node_where_nothing_attaches_gets_no_pod(
-    what: str, share_world: MakeWorld, report: Report, *, extender: bool
-) -> None:
+async def test_a_node_where_nothing_attaches_gets_no_pod(what, share_world, report, *, extender):
     """First it is the only node that is not cordoned, then another one may be taken."""
     async with share_world() as world:
         await begin(world, what)
@@ -171,9 +167,7 @@ async def test_a_node_where_nothing_attaches_gets_no_pod(
     "extender",
     [pytest.param(True, id="extender"), pytest.param(False, id="none", marks=FOR_REPORT)],
 )
-async def test_a_pod_waits_for_an_instance_manager_that_runs_late(
-    share_world: MakeWorld, report: Report, *, extender: bool
-) -> None:
+async def test_a_pod_waits_for_an_instance_manager_that_runs_late(share_world, report, *, extender):
     async with share_world() as world:
         await begin(world, "manager")
         await let_attach(world, "manager", on=False)

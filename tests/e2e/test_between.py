@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claims, pod
 from tests.e2e.world import World
@@ -16,14 +15,14 @@ from tests.e2e.world import World
 PATIENCE_SECONDS = 30.0
 
 
-async def test_kube_scheduler_believes_that_a_full_node_has_room(make_world: MakeWorld) -> None:
+async def test_kube_scheduler_believes_that_a_full_node_has_room(make_world):
     async with answering("node-1") as url, make_world(instances=1, urlPrefix=url) as world:
         await ask_for_too_much(world)
 
         await until(lambda: node_of(world) == "node-1", within=PATIENCE_SECONDS)
 
 
-async def test_it_accepts_no_node_that_is_not_among_its_candidates(make_world: MakeWorld) -> None:
+async def test_it_accepts_no_node_that_is_not_among_its_candidates(make_world):
     async with answering("node-9") as url, make_world(instances=1, urlPrefix=url) as world:
         await ask_for_too_much(world)
 

@@ -8,7 +8,6 @@ import asyncio
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import yaml
@@ -58,7 +57,7 @@ async def _add_node(control_plane: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize("values", VALUE_SETS, ids=lambda path: path.stem)
-def test_the_api_server_accepts_every_object(cluster: ControlPlane, values: Path) -> None:
+def test_the_api_server_accepts_every_object(cluster, values):
     """What operators own is left out, and IPv6: neither is served here."""
     kubeconfig = f"--kubeconfig={cluster.users.kubeconfig(ADMIN)}"
     there = f"--set=longhornNamespace={LONGHORN}"
@@ -125,7 +124,7 @@ async def environ(cluster: ControlPlane) -> dict[str, str]:
     return {each["name"]: each.get("value", "") for each in container["env"]}
 
 
-async def test_a_release_takes_over_what_kubectl_has_installed(release: ControlPlane) -> None:
+async def test_a_release_takes_over_what_kubectl_has_installed(release):
     async with await release.client() as client:
         service = await Api(client).get(SERVICES, NAME, NAMESPACE)
 
@@ -133,9 +132,7 @@ async def test_a_release_takes_over_what_kubectl_has_installed(release: ControlP
     assert service["metadata"]["annotations"]["meta.helm.sh/release-name"] == NAME
 
 
-async def test_a_release_that_was_open_answers_by_plain_http_until_all_have_certificates(
-    release: ControlPlane,
-) -> None:
+async def test_a_release_that_was_open_answers_by_plain_http_until_all_have_certificates(release):
     async with await release.client() as client:
         api = Api(client)
         # Its address cannot be changed.
@@ -160,9 +157,7 @@ async def scheduler_waits(api: Api) -> int:
     return int(deployment["spec"].get("minReadySeconds", 0))
 
 
-async def test_where_the_cluster_s_own_scheduler_asks_the_user_says_for_how_long(
-    release: ControlPlane,
-) -> None:
+async def test_where_the_cluster_s_own_scheduler_asks_the_user_says_for_how_long(release):
     own = "--set=mode=cluster-scheduler"
     upgrade(release, own, OPEN)
     for past in ("", "2026-01-01T00:00:00Z"):
@@ -176,9 +171,7 @@ async def test_where_the_cluster_s_own_scheduler_asks_the_user_says_for_how_long
     assert UNTIL not in await environ(release)
 
 
-async def test_the_secondary_scheduler_has_the_version_of_the_cluster(
-    release: ControlPlane,
-) -> None:
+async def test_the_secondary_scheduler_has_the_version_of_the_cluster(release):
     upgrade(release)
     async with await release.client() as client:
         deployment = await Api(client).get(DEPLOYMENTS, "longhorn-scheduler", NAMESPACE)
@@ -201,9 +194,7 @@ async def test_the_secondary_scheduler_has_the_version_of_the_cluster(
         ),
     ],
 )
-def test_what_could_not_work_is_refused_before_anything_is_made(
-    release: ControlPlane, options: list[str], why: str
-) -> None:
+def test_what_could_not_work_is_refused_before_anything_is_made(release, options, why):
     upgrade(release)  # it has a second scheduler
 
     kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
@@ -211,9 +202,7 @@ def test_what_could_not_work_is_refused_before_anything_is_made(
         helm("install", NAME, str(CHART), kubeconfig, IMAGE, "--dry-run=server", *options)
 
 
-async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(
-    release: ControlPlane,
-) -> None:
+async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(release):
     upgrade(release, "--set=mode=cluster-scheduler")
     kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
     where = (kubeconfig, f"--namespace={NAMESPACE}", WITHOUT_HOOKS)

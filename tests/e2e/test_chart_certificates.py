@@ -61,7 +61,7 @@ async def upgrade(control_plane: ControlPlane) -> AsyncIterator[Upgrade]:
             await api.delete(SECRETS, Key(NAMESPACE, name))
 
 
-async def test_an_upgrade_keeps_what_is_there(upgrade: Upgrade) -> None:
+async def test_an_upgrade_keeps_what_is_there(upgrade):
     first = await upgrade()
 
     assert await upgrade(after=timedelta(days=364)) == dated(first, timedelta(days=364))
@@ -70,9 +70,7 @@ async def test_an_upgrade_keeps_what_is_there(upgrade: Upgrade) -> None:
 @pytest.mark.parametrize(
     ("options", "after"), [([], A_YEAR_LATER), ([OTHER_NAMES], TOO_SOON)], ids=["age", "names"]
 )
-async def test_new_certificates_are_trusted_by_all_before_they_are_used(
-    upgrade: Upgrade, options: list[str], after: timedelta
-) -> None:
+async def test_new_certificates_are_trusted_by_all_before_they_are_used(upgrade, options, after):
     first = await upgrade()
     staged = await upgrade(*options, after=after)
     too_soon = await upgrade(*options, after=TOO_SOON)
@@ -96,9 +94,7 @@ async def test_new_certificates_are_trusted_by_all_before_they_are_used(
     assert not all_trust(first, alone)
 
 
-async def test_copies_are_waited_for_until_the_user_says_that_they_are_there(
-    upgrade: Upgrade,
-) -> None:
+async def test_copies_are_waited_for_until_the_user_says_that_they_are_there(upgrade):
     first = await upgrade(WITH_ADDRESS)
     staged = await upgrade(WITH_ADDRESS, after=A_YEAR_LATER)
     waiting = await upgrade(WITH_ADDRESS, after=A_YEAR_LATER)
@@ -117,8 +113,8 @@ async def test_copies_are_waited_for_until_the_user_says_that_they_are_there(
 
 
 async def test_certificates_of_0_2_0_stay_and_the_clusters_own_scheduler_gets_its_own(
-    control_plane: ControlPlane, upgrade: Upgrade
-) -> None:
+    control_plane, upgrade
+):
     first = await upgrade()
     async with await control_plane.client() as client:
         api = Api(client)
@@ -136,9 +132,7 @@ async def test_certificates_of_0_2_0_stay_and_the_clusters_own_scheduler_gets_it
 
 
 @pytest.mark.parametrize("lost", [SERVED, CLIENT])
-async def test_all_are_made_anew_if_one_in_use_is_deleted(
-    control_plane: ControlPlane, upgrade: Upgrade, lost: str
-) -> None:
+async def test_all_are_made_anew_if_one_in_use_is_deleted(control_plane, upgrade, lost):
     first = await upgrade()
     async with await control_plane.client() as client:
         await Api(client).delete(SECRETS, Key(NAMESPACE, lost))

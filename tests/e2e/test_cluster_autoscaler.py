@@ -135,7 +135,7 @@ async def cluster(
         await until(is_clean, within=JUDGED_SECONDS, what="no claims")
 
 
-async def test_only_the_resource_differs_from_the_default(cluster: Cluster) -> None:
+async def test_only_the_resource_differs_from_the_default(cluster):
     by_default = await cluster.start(PLAIN)
     await cluster.control_plane.stop_scheduler()
 
@@ -147,7 +147,7 @@ async def test_only_the_resource_differs_from_the_default(cluster: Cluster) -> N
     assert fit in [each["args"] for each in by_default["pluginConfig"]]
 
 
-async def test_without_it_a_pod_fits_on_no_node(cluster: Cluster) -> None:
+async def test_without_it_a_pod_fits_on_no_node(cluster):
     await cluster.start(PLAIN)
     await cluster.add_node("roomy", disks=[200])
     await cluster.add_template("--template-node-disk", "200Gi")
@@ -155,7 +155,7 @@ async def test_without_it_a_pod_fits_on_no_node(cluster: Cluster) -> None:
     assert f"2 Insufficient {RESOURCE}" in await cluster.judged("100Gi")
 
 
-async def test_no_node_is_added_where_a_disk_has_room(cluster: Cluster) -> None:
+async def test_no_node_is_added_where_a_disk_has_room(cluster):
     await cluster.start(cluster.printed())
     await cluster.add_node("full", disks=[99, 99])
     await cluster.add_node("roomy", disks=[100])
@@ -163,7 +163,7 @@ async def test_no_node_is_added_where_a_disk_has_room(cluster: Cluster) -> None:
     assert await cluster.judged("100Gi") == "roomy"
 
 
-async def test_where_no_disk_has_room_a_new_node_would(cluster: Cluster) -> None:
+async def test_where_no_disk_has_room_a_new_node_would(cluster):
     await cluster.start(cluster.printed())
     await cluster.add_node("full", disks=[99, 99])
     await cluster.add_template("--template-node-disk", "100Gi")
@@ -181,9 +181,7 @@ async def test_where_no_disk_has_room_a_new_node_would(cluster: Cluster) -> None
         ),
     ],
 )
-async def test_a_new_node_without_room_would_not_help(
-    cluster: Cluster, options: Sequence[str]
-) -> None:
+async def test_a_new_node_without_room_would_not_help(cluster, options):
     await cluster.start(cluster.printed())
     await cluster.add_node("full", disks=[99])
     await cluster.add_template(*options)
@@ -191,21 +189,21 @@ async def test_a_new_node_without_room_would_not_help(
     assert f"2 node(s) {NO_ROOM}" in await cluster.judged("100Gi")
 
 
-async def test_the_group_that_has_the_disks_would_help(cluster: Cluster) -> None:
+async def test_the_group_that_has_the_disks_would_help(cluster):
     await cluster.start(cluster.printed())
     await cluster.add_template("--template-node-disk=100Gi", "--template-node-label=pool=storage")
 
     assert await cluster.judged("100Gi") == TEMPLATE
 
 
-async def test_without_capacity_of_new_nodes_none_would_help(cluster: Cluster) -> None:
+async def test_without_capacity_of_new_nodes_none_would_help(cluster):
     await cluster.start(cluster.printed())
     await cluster.add_node(TEMPLATE, labels=TEMPLATE_LABELS)
 
     assert f"1 node(s) {NO_ROOM}" in await cluster.judged("100Gi")
 
 
-async def test_claims_are_looked_at_one_by_one(cluster: Cluster) -> None:
+async def test_claims_are_looked_at_one_by_one(cluster):
     """The limit that the page names: the extender refuses this node, the autoscaler adds none."""
     await cluster.start(cluster.printed())
     await cluster.add_node("one-disk", disks=[100])

@@ -58,21 +58,14 @@ def tls(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("distribution", "options"), PRINTED)
-async def test_it_starts_with_what_is_printed(
-    control_plane: ControlPlane,
-    output: Output,
-    distribution: Distribution,
-    options: tuple[str, ...],
-) -> None:
+async def test_it_starts_with_what_is_printed(control_plane, output, distribution, options):
     text = output.of(distribution, "--url", PLAIN, *options)
 
     assert await urls_when_started(control_plane, text) == [PLAIN]
 
 
 @pytest.mark.parametrize("distribution", Distribution)
-async def test_it_starts_with_certificates(
-    control_plane: ControlPlane, output: Output, tls: list[str], distribution: Distribution
-) -> None:
+async def test_it_starts_with_certificates(control_plane, output, tls, distribution):
     text = output.of(distribution, "--url", HTTPS, *tls)
 
     assert await urls_when_started(control_plane, text) == [HTTPS]
@@ -86,8 +79,8 @@ async def test_it_starts_with_certificates(
     ],
 )
 async def test_it_starts_with_what_is_merged_into_a_configuration_that_is_there(
-    control_plane: ControlPlane, tmp_path: Path, output: Output, name: str
-) -> None:
+    control_plane, tmp_path, output, name
+):
     distribution, found = FOUND[name]
     replaced = REPLACED.get(name)
     replace = () if replaced is None else ("--replace", replaced)
@@ -109,8 +102,8 @@ async def test_it_starts_with_what_is_merged_into_a_configuration_that_is_there(
 
 @pytest.mark.gate
 async def test_it_starts_with_longhorns_entry_where_ours_is_taken_out(
-    control_plane: ControlPlane, tmp_path: Path, output: Output
-) -> None:
+    control_plane, tmp_path, output
+):
     ours = yaml.safe_dump(make_wanted(Distribution.KUBEADM, PLAIN).entry, sort_keys=False)
     both = f"{OF_LONGHORN}  - {ours.replace(chr(10), chr(10) + '    ').rstrip()}\n"
     file = tmp_path / "both.yaml"
@@ -124,9 +117,7 @@ async def test_it_starts_with_longhorns_entry_where_ours_is_taken_out(
     assert await urls_when_started(control_plane, removed) == urls_of(OF_LONGHORN)
 
 
-async def test_it_would_refuse_a_misspelt_field(
-    control_plane: ControlPlane, output: Output
-) -> None:
+async def test_it_would_refuse_a_misspelt_field(control_plane, output):
     text = output.of(Distribution.KUBEADM, "--url", PLAIN)
 
     with pytest.raises(AssertionError, match=r"unknown field .*nodeCacheable"):

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 import pytest
 
 from tests.e2e.calls import Call
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.crowd import Crowd, Placements, PodTimes, described, start, times_of
 from tests.e2e.effort import FOR_REPORT
 from tests.e2e.extender import PROBE
@@ -36,9 +35,7 @@ a disk beyond its limit: Longhorn chooses by figures that lag."""
 
 @FOR_REPORT
 @pytest.mark.parametrize("crowd", CROWDS, ids=str)
-async def test_a_crowd_is_bound_where_it_has_room(
-    make_world: MakeWorld, report: Report, crowd: Crowd
-) -> None:
+async def test_a_crowd_is_bound_where_it_has_room(make_world, report, crowd):
     async with make_world(delays=DELAYS_HERE) as world:
         without = await _measured(world, report, crowd, WITHOUT)
         within = await _measured(world, report, crowd, CAPACITY)

@@ -6,7 +6,6 @@ two instances, with the shipped rights. The same without DiskSchedules is shown 
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,6 @@ from tests.actors.longhorn import DiskSchedules, backing_image, disk_uuid
 from tests.e2e.cases import NODES as GOAL_NODES
 from tests.e2e.cases import SEVERAL, place_four_claims
 from tests.e2e.cases import fill as fill_disks
-from tests.e2e.conftest import MakeWorld
-from tests.e2e.control_plane import ControlPlane
 from tests.e2e.effort import FOR_REPORT, is_for_report, runs
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import Report
@@ -152,8 +149,8 @@ NAMES: Mapping[Crowd, str] = {
     ],
 )
 async def test_of_200_that_ask_at_once_the_150_that_fit_have_room_and_no_disk_is_overcommitted(
-    control_plane: ControlPlane, tmp_path: Path, report: Report, crowd: Crowd, fault: Fault
-) -> None:
+    control_plane, tmp_path, report, crowd, fault
+):
     conflicts = []
     for seed in range(runs(1, report=3)):
         async with requesting(
@@ -212,8 +209,8 @@ def told(cluster: Requesting, what: str) -> Callable[[], str]:
 
 
 async def test_without_disk_schedules_the_same_volumes_overcommit_disks(
-    control_plane: ControlPlane, tmp_path: Path, report: Report
-) -> None:
+    control_plane, tmp_path, report
+):
     async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.UNUSED) as cluster:
         await cluster.add_nodes(NODES, DISKS_GIB)
         await cluster.create_volumes(VOLUMES, gib=10)
@@ -229,8 +226,8 @@ async def test_without_disk_schedules_the_same_volumes_overcommit_disks(
 
 
 async def test_of_volumes_that_grow_at_once_only_those_grow_that_fit(
-    control_plane: ControlPlane, tmp_path: Path, report: Report
-) -> None:
+    control_plane, tmp_path, report
+):
     """Each of three disks has nine replicas of 10 GiB, and room for one of them to have 20."""
     names = VOLUMES[:9]
     async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.MANAGED) as cluster:
@@ -256,8 +253,8 @@ async def test_of_volumes_that_grow_at_once_only_those_grow_that_fit(
 
 
 async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_back(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+    control_plane, tmp_path
+):
     async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.MANAGED) as cluster:
         await cluster.add_nodes(3, (105,))
         await cluster.create_volumes(["data"], gib=10, replicas=3)
@@ -290,8 +287,8 @@ async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_bac
     [pytest.param(DiskSchedules.UNUSED, marks=FOR_REPORT), DiskSchedules.MANAGED],
 )
 async def test_a_pod_whose_claims_fill_four_disks_overcommits_none_with_disk_schedules(
-    make_world: MakeWorld, report: Report, disk_schedules: DiskSchedules
-) -> None:
+    make_world, report, disk_schedules
+):
     """Goal 2, with a Longhorn whose figures lag."""
     async with make_world(disk_schedules=disk_schedules) as world:
         outcomes = [
@@ -307,8 +304,8 @@ async def test_a_pod_whose_claims_fill_four_disks_overcommits_none_with_disk_sch
     [pytest.param(DiskSchedules.UNUSED, marks=FOR_REPORT), DiskSchedules.USED],
 )
 async def test_pods_that_fill_several_disks_in_a_node_overcommit_none_with_disk_schedules(
-    make_world: MakeWorld, report: Report, disk_schedules: DiskSchedules
-) -> None:
+    make_world, report, disk_schedules
+):
     """Goal 1b on several disks, with a Longhorn whose figures lag."""
     async with make_world(disk_schedules=disk_schedules) as world:
         outcomes = [

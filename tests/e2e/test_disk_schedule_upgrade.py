@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,7 @@ from tests.actors import api as kinds
 from tests.actors.api import Key
 from tests.actors.longhorn import NAMESPACE, DiskSchedules, backing_image, disk_uuid
 from tests.actors.longhorn.schedules import held_bytes
-from tests.e2e.control_plane import ControlPlane
 from tests.e2e.effort import is_for_report
-from tests.e2e.report import Report
 from tests.e2e.requesting import Requesting, requesting
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB
@@ -38,8 +35,8 @@ READY = {
 
 @pytest.mark.parametrize("disk_schedules", [DiskSchedules.MANAGED, DiskSchedules.USED])
 async def test_disks_that_are_too_full_keep_what_they_have_and_take_nothing_more(
-    control_plane: ControlPlane, tmp_path: Path, report: Report, disk_schedules: DiskSchedules
-) -> None:
+    control_plane, tmp_path, report, disk_schedules
+):
     async with requesting(control_plane, tmp_path, disk_schedules=DiskSchedules.UNUSED) as cluster:
         await overcommit(cluster)
         before = places(cluster)

@@ -26,7 +26,6 @@ from cli.findings import Finding
 from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object, key_of
 from tests.actors.longhorn import setting, storage_class
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.extender import ROOT, InstanceProcess
 from tests.e2e.installation import DEFINITIONS, install
@@ -124,9 +123,7 @@ class Doctor:
         return process.returncode, out.decode(), err.decode()
 
 
-async def test_an_installation_from_its_first_day_to_more_than_100_nodes(
-    make_world: MakeWorld,
-) -> None:
+async def test_an_installation_from_its_first_day_to_more_than_100_nodes(make_world):
     """kube-scheduler begins as it does by default: it looks at some of many nodes only."""
     async with make_world(instances=2, percentageOfNodesToScore=0) as world:
         await label_instances(world)
@@ -155,7 +152,7 @@ async def all_is_fine(world: World) -> None:
     assert out.splitlines()[0] == f"{len(Check)} ok"
 
 
-async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world: MakeWorld) -> None:
+async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world):
     async with make_world(instances=2) as world:
         await label_instances(world)
         await world.add_nodes({"disk": 100}, {"disk": 100})
@@ -174,7 +171,7 @@ async def test_every_defect_is_found_and_gone_when_it_is_mended(make_world: Make
         await doctor.finds()
 
 
-async def test_a_kind_that_is_not_served(control_plane: ControlPlane) -> None:
+async def test_a_kind_that_is_not_served(control_plane):
     """Without a world: what plays Longhorn there does not bear it."""
     doctor, definition = Doctor(control_plane), Key("", "backingimages.longhorn.io")
     async with await control_plane.client() as client:

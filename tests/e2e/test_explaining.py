@@ -171,7 +171,7 @@ async def cluster(installed: Installation) -> AsyncIterator[Installation]:
     await until(world.seen.is_every_disk_empty, within=PENDING_SECONDS)
 
 
-async def test_room_in_sum_but_not_on_one_disk(cluster: Installation) -> None:
+async def test_room_in_sum_but_not_on_one_disk(cluster):
     await cluster.schedule(pod("big", "data"), claim("data", "150Gi"))
     assert "did not have enough free storage" in await cluster.refusal("big")
 
@@ -187,7 +187,7 @@ async def test_room_in_sum_but_not_on_one_disk(cluster: Installation) -> None:
     )
 
 
-async def test_cordoned_node_with_the_only_replica(cluster: Installation) -> None:
+async def test_cordoned_node_with_the_only_replica(cluster):
     world = cluster.world
     await cluster.schedule(pod("db", "data"), claim("data", "50Gi", STRICT))
     await until(lambda: world.seen.is_running("db"), within=PENDING_SECONDS)
@@ -210,7 +210,7 @@ async def test_cordoned_node_with_the_only_replica(cluster: Installation) -> Non
     )
 
 
-async def test_immediate_binding(cluster: Installation) -> None:
+async def test_immediate_binding(cluster):
     cluster.let_claims_wait()
     await cluster.schedule(pod("web", "data"), claim("data", "10Gi", IMMEDIATE))
     assert "unbound immediate PersistentVolumeClaims" in await cluster.refusal("web")
@@ -226,7 +226,7 @@ async def test_immediate_binding(cluster: Installation) -> None:
     )
 
 
-async def test_pod_that_does_not_ask(cluster: Installation) -> None:
+async def test_pod_that_does_not_ask(cluster):
     world = cluster.world
     made = pod("blind", "a", "b", "c", extender=False)
     made["metadata"]["labels"] = {OPT_OUT_LABEL: OPTED_OUT}
@@ -250,7 +250,7 @@ async def test_pod_that_does_not_ask(cluster: Installation) -> None:
     )
 
 
-async def test_room_held_for_another_pod(cluster: Installation) -> None:
+async def test_room_held_for_another_pod(cluster):
     world = cluster.world
     cluster.let_claims_wait()
     await cluster.cordon("node-2")

@@ -13,7 +13,6 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.e2e.cases import NODES, PODS, TAKE_OVER_SECONDS, UNEVEN
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
 from tests.e2e.report import EXTENDER, Report
@@ -55,7 +54,7 @@ def _expect_placed(report: Report, fault: str, outcome: Outcome) -> None:
     assert (outcome.without_room, outcome.overcommitted_disks) == (0, 0)
 
 
-async def test_the_leader_is_told_to_end(share_world: MakeWorld, report: Report) -> None:
+async def test_the_leader_is_told_to_end(share_world, report):
     """Some pods were accepted by the leader that ends, some come to the next one."""
     async with share_world() as world:
         await _nodes(world)
@@ -79,9 +78,7 @@ async def test_the_leader_is_told_to_end(share_world: MakeWorld, report: Report)
     assert len(answering) > 1
 
 
-async def test_the_leader_is_frozen_beyond_its_lease(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_the_leader_is_frozen_beyond_its_lease(share_world, report):
     async with share_world() as world:
         await _nodes(world)
         frozen = await world.extender.leader()
@@ -100,7 +97,7 @@ async def test_the_leader_is_frozen_beyond_its_lease(
 
 
 @pytest.mark.gate
-async def test_the_api_server_is_killed_and_returns(share_world: MakeWorld, report: Report) -> None:
+async def test_the_api_server_is_killed_and_returns(share_world, report):
     """It is away for longer than a leader answers without it, with claims half provisioned."""
     async with share_world() as world:
         await _nodes(world)
@@ -118,9 +115,7 @@ async def test_the_api_server_is_killed_and_returns(share_world: MakeWorld, repo
     _expect_placed(report, "API server killed for 6 s", outcome)
 
 
-async def test_the_connections_to_the_api_server_are_cut(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_the_connections_to_the_api_server_are_cut(share_world, report):
     async with share_world() as world:
         await _nodes(world)
         leader = await world.extender.leader()
@@ -137,7 +132,7 @@ async def test_the_connections_to_the_api_server_are_cut(
     assert restarted > 0
 
 
-async def test_the_api_server_is_slow(share_world: MakeWorld, report: Report) -> None:
+async def test_the_api_server_is_slow(share_world, report):
     async with share_world() as world:
         await _nodes(world)
         world.relay.delay_seconds = 1.0
@@ -146,7 +141,7 @@ async def test_the_api_server_is_slow(share_world: MakeWorld, report: Report) ->
     _expect_placed(report, "API server answers 1 s late", outcome)
 
 
-async def test_kube_scheduler_is_killed_and_returns(share_world: MakeWorld, report: Report) -> None:
+async def test_kube_scheduler_is_killed_and_returns(share_world, report):
     async with share_world() as world:
         await _nodes(world)
         scheduling = await _burst(world)
@@ -158,9 +153,7 @@ async def test_kube_scheduler_is_killed_and_returns(share_world: MakeWorld, repo
     _expect_placed(report, "kube-scheduler killed after its first call", outcome)
 
 
-async def test_the_extender_is_down_and_only_its_own_pods_wait(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_the_extender_is_down_and_only_its_own_pods_wait(share_world, report):
     async with share_world() as world:
         await _nodes(world)
         await _end_all(world)
@@ -180,7 +173,7 @@ async def test_the_extender_is_down_and_only_its_own_pods_wait(
     _expect_placed(report, "extender down, then back (ignorable: false)", outcome)
 
 
-async def test_the_extender_is_down_and_ignored(share_world: MakeWorld, report: Report) -> None:
+async def test_the_extender_is_down_and_ignored(share_world, report):
     """With `ignorable: true` pods are placed as if there were no extender, and some badly."""
     async with share_world(ignorable=True) as world:
         await _nodes(world)

@@ -5,7 +5,6 @@ from statistics import median
 import pytest
 
 from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case, fill
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, is_for_report, runs
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
@@ -22,9 +21,7 @@ WITHIN_SECONDS = 240.0
 
 @pytest.mark.gate
 @pytest.mark.parametrize("case", [EVEN, UNEVEN], ids=str)
-async def test_they_go_where_they_have_room(
-    make_world: MakeWorld, report: Report, case: Case
-) -> None:
+async def test_they_go_where_they_have_room(make_world, report, case):
     """Runs without the extender come in between, so that both meet the same machine."""
     async with make_world(**CAPACITY.options) as world:
         for number in range(RUNS):
@@ -53,9 +50,7 @@ async def test_they_go_where_they_have_room(
     ],
     ids=["whole-nodes", "mode-node", "no-scores"],
 )
-async def test_so_they_do_in_every_variant(
-    share_world: MakeWorld, report: Report, case: Case, variant: Variant, times: int
-) -> None:
+async def test_so_they_do_in_every_variant(share_world, report, case, variant, times):
     async with share_world(**variant.options) as world:
         for _ in range(times):
             _expect_right(case, await _run(world, report, case, variant))
@@ -66,9 +61,7 @@ async def test_so_they_do_in_every_variant(
 
 
 @pytest.mark.parametrize("is_stale", [True, False], ids=["longhorn-stale", "longhorn-up-to-date"])
-async def test_so_they_do_with_several_disks_in_a_node(
-    share_world: MakeWorld, report: Report, *, is_stale: bool
-) -> None:
+async def test_so_they_do_with_several_disks_in_a_node(share_world, report, *, is_stale):
     """Which disk a volume gets is for Longhorn to say, which may fill one over that has room."""
     async with share_world(stale=is_stale) as world:
         for _ in range(runs(2, report=5) if is_stale else runs(1, report=3)):

@@ -6,11 +6,10 @@ Node 1 has one disk of 100 GiB, node 2 has two, and so on; the pod has four clai
 import pytest
 
 from tests.e2e.cases import place_four_claims
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import is_for_report, runs
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
-from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
+from tests.e2e.report import EXTENDER, NO_EXTENDER
 
 pytestmark = ONE_LOOP
 
@@ -19,9 +18,7 @@ CASE = "goal 2: four claims"
 RUNS = 10
 
 
-async def test_without_the_extender_it_goes_where_its_claims_do_not_fit(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_without_the_extender_it_goes_where_its_claims_do_not_fit(share_world, report):
     """By chance it goes to the right node now and then."""
     outcomes: list[Outcome] = []
     async with share_world() as world:
@@ -40,8 +37,8 @@ def is_wrong(outcome: Outcome) -> bool:
 
 @pytest.mark.parametrize("node_cache_capable", [pytest.param(True, marks=pytest.mark.gate), False])
 async def test_with_the_extender_it_goes_to_the_node_with_four_disks(
-    share_world: MakeWorld, report: Report, *, node_cache_capable: bool
-) -> None:
+    share_world, report, *, node_cache_capable
+):
     async with share_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(runs(3, report=RUNS) if node_cache_capable else runs(1, report=3)):
             outcome = await place_four_claims(world, extender=True)
@@ -51,9 +48,7 @@ async def test_with_the_extender_it_goes_to_the_node_with_four_disks(
             assert outcome.without_room == 0
 
 
-async def test_its_disks_are_not_overfilled_if_longhorn_is_up_to_date(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_its_disks_are_not_overfilled_if_longhorn_is_up_to_date(share_world, report):
     async with share_world(stale=False) as world:
         for _ in range(runs(2, report=3)):
             outcome = await place_four_claims(world, extender=True)

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, runs
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.outcome import Outcome
-from tests.e2e.report import EXTENDER, NO_EXTENDER, Report
+from tests.e2e.report import EXTENDER, NO_EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
@@ -28,8 +27,8 @@ RESTART = "goal 3B: delete and create again"
 
 @pytest.mark.parametrize("node_cache_capable", BY_NAMES_AND_WHOLE)
 async def test_3a_drained_pods_go_where_their_volumes_fit(
-    share_world: MakeWorld, report: Report, *, node_cache_capable: bool
-) -> None:
+    share_world, report, *, node_cache_capable
+):
     async with share_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(RUNS):
             outcome = await _drain(world, extender=True)
@@ -41,9 +40,7 @@ async def test_3a_drained_pods_go_where_their_volumes_fit(
             await world.wipe()
 
 
-async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(share_world, report):
     async with share_world() as world:
         for _ in range(RUNS):
             outcome = await _drain(world, extender=False)
@@ -55,7 +52,7 @@ async def test_3a_without_the_extender_they_go_where_their_volumes_do_not_fit(
             await world.wipe()
 
 
-async def test_3a_replicas_that_moved_first_are_followed(share_world: MakeWorld) -> None:
+async def test_3a_replicas_that_moved_first_are_followed(share_world):
     """The pods are away while Longhorn evicts their replicas from a node that is cordoned."""
     async with share_world() as world:
         await world.set_longhorn("node-drain-policy", "block-for-eviction")
@@ -78,9 +75,7 @@ async def test_3a_replicas_that_moved_first_are_followed(share_world: MakeWorld)
 
 
 @pytest.mark.parametrize("node_cache_capable", BY_NAMES_AND_WHOLE)
-async def test_3b_pods_return_to_their_replicas(
-    share_world: MakeWorld, report: Report, *, node_cache_capable: bool
-) -> None:
+async def test_3b_pods_return_to_their_replicas(share_world, report, *, node_cache_capable):
     async with share_world(nodeCacheCapable=node_cache_capable) as world:
         for _ in range(RUNS):
             before, after, outcome = await _restart(world, extender=True)
@@ -90,7 +85,7 @@ async def test_3b_pods_return_to_their_replicas(
             assert (outcome.without_room, outcome.elsewhere) == (0, 0)
 
 
-async def test_3b_without_the_extender_they_do_not(share_world: MakeWorld, report: Report) -> None:
+async def test_3b_without_the_extender_they_do_not(share_world, report):
     async with share_world() as world:
         restarts = [await _restart(world, extender=False) for _ in range(RUNS)]
 

@@ -9,10 +9,8 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.actors.api import Key, Kind, Object
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controlplane import versions
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE, claim, pod
 from tests.e2e.world import World
@@ -91,9 +89,7 @@ async def on_their_way(world: World) -> list[str]:
 
 
 @pytest.mark.gate
-async def test_without_the_gates_pods_are_bound_one_by_one(
-    make_world: MakeWorld, report: Report
-) -> None:
+async def test_without_the_gates_pods_are_bound_one_by_one(make_world, report):
     """The API server does not keep the name of a group then."""
     async with make_world() as world:
         await world.add_nodes(*[DISK] * NODES)
@@ -112,9 +108,7 @@ async def test_without_the_gates_pods_are_bound_one_by_one(
 
 @pytest.mark.gate
 @pytest.mark.usefixtures("groups_on")
-async def test_a_group_that_fits_exactly_is_bound_at_once(
-    make_world: MakeWorld, report: Report
-) -> None:
+async def test_a_group_that_fits_exactly_is_bound_at_once(make_world, report):
     async with make_world() as world:
         await world.add_nodes(*[DISK] * NODES)
         async with group_of(NODES, world):
@@ -132,9 +126,7 @@ async def test_a_group_that_fits_exactly_is_bound_at_once(
 
 @pytest.mark.gate
 @pytest.mark.usefixtures("groups_on")
-async def test_of_a_group_that_does_not_fit_no_pod_is_bound(
-    make_world: MakeWorld, report: Report
-) -> None:
+async def test_of_a_group_that_does_not_fit_no_pod_is_bound(make_world, report):
     """One more node, and it is bound: what was held for the attempts before is in nobody's way."""
     async with make_world() as world:
         await world.add_nodes(*[DISK] * NODES)

@@ -15,7 +15,6 @@ from tests.actors.longhorn import NAMESPACE as LONGHORN
 from tests.actors.longhorn import storage_class
 from tests.admission import of_claim, with_resource
 from tests.e2e.cases import NODES, UNEVEN, fill, place_four_claims
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.injecting import (
     POLICY,
@@ -140,9 +139,7 @@ async def admitted(control_plane: ControlPlane, pod: Object) -> Object:
         pytest.param(lambda ns: [(a_pod(of_claim("x"), namespace=ns), kinds.PODS)], 1, id="bare"),
     ],
 )
-async def test_pods_with_claims_ask_for_the_extender(
-    way: Way, api: Api, namespace: str, make: Make, count: int
-) -> None:
+async def test_pods_with_claims_ask_for_the_extender(way, api, namespace, make, count):
     for obj, kind in make(namespace):
         await api.create(obj, kind)
 
@@ -155,9 +152,7 @@ async def test_pods_with_claims_ask_for_the_extender(
 
 
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
-async def test_nothing_else_of_a_pod_changes(
-    control_plane: ControlPlane, api: Api, way: Way
-) -> None:
+async def test_nothing_else_of_a_pod_changes(control_plane, api, way):
     async with a_namespace(api, **OPT_OUT) as elsewhere:
         pod = a_pod(of_claim("x"), initContainers=[{"name": "init", "image": "none"}])
         pod["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}] * 2
@@ -175,9 +170,7 @@ async def test_nothing_else_of_a_pod_changes(
     [{}, {"limits": {"cpu": "1"}}, {"requests": {"cpu": "1"}}],
     ids=["none", "limits", "requests"],
 )
-async def test_it_is_added_to_whatever_the_container_asks_for(
-    control_plane: ControlPlane, way: Way, before: Object
-) -> None:
+async def test_it_is_added_to_whatever_the_container_asks_for(control_plane, way, before):
     pod = a_pod(of_claim("x"))
     pod["spec"]["containers"][0]["resources"] = before
 
@@ -198,16 +191,12 @@ async def test_it_is_added_to_whatever_the_container_asks_for(
         pytest.param(a_pod(of_claim("x"), namespace=LONGHORN), id="the release's namespace"),
     ],
 )
-async def test_these_pods_are_left_alone(
-    control_plane: ControlPlane, way: Way, pod: Object
-) -> None:
+async def test_these_pods_are_left_alone(control_plane, way, pod):
     assert not asks(await admitted(control_plane, pod)), way
 
 
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
-async def test_a_label_of_the_pod_or_of_its_namespace_opts_out(
-    control_plane: ControlPlane, api: Api, way: Way
-) -> None:
+async def test_a_label_of_the_pod_or_of_its_namespace_opts_out(control_plane, api, way):
     pod = a_pod(of_claim("x"))
     pod["metadata"]["labels"] = OPT_OUT
     assert not asks(await admitted(control_plane, pod)), way
@@ -219,9 +208,7 @@ async def test_a_label_of_the_pod_or_of_its_namespace_opts_out(
 
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
 @pytest.mark.parametrize("container", ["first", "second", "init"])
-async def test_a_pod_that_asks_by_itself_is_left_alone(
-    control_plane: ControlPlane, way: Way, container: str
-) -> None:
+async def test_a_pod_that_asks_by_itself_is_left_alone(control_plane, way, container):
     pod = a_pod(of_claim("x"), initContainers=[{"name": "init", "image": "none"}])
     of = {
         "first": pod["spec"]["containers"][0],
@@ -241,7 +228,7 @@ async def test_a_pod_that_asks_by_itself_is_left_alone(
 
 
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
-async def test_pods_of_a_daemon_set_are_left_alone(api: Api, namespace: str, way: Way) -> None:
+async def test_pods_of_a_daemon_set_are_left_alone(api, namespace, way):
     node = kubernetes_node("daemon-node")
     await api.ensure(node, kinds.KUBERNETES_NODES)
     try:
@@ -256,8 +243,8 @@ async def test_pods_of_a_daemon_set_are_left_alone(api: Api, namespace: str, way
 
 @pytest.mark.parametrize("way", BOTH, ids=str, indirect=True)
 async def test_a_quota_on_the_resource_counts_pods_and_refuses_more(
-    control_plane: ControlPlane, api: Api, namespace: str, way: Way
-) -> None:
+    control_plane, api, namespace, way
+):
     quota = {
         "metadata": {"name": "one", "namespace": namespace},
         "spec": {"hard": {f"requests.{RESOURCE}": "1"}},
@@ -300,14 +287,8 @@ async def test_a_quota_on_the_resource_counts_pods_and_refuses_more(
     ],
 )
 async def test_a_limit_range_is_applied_before(
-    control_plane: ControlPlane,
-    api: Api,
-    namespace: str,
-    way: Way,
-    limits: Object,
-    first: Object,
-    second: Object,
-) -> None:
+    control_plane, api, namespace, way, limits, first, second
+):
     metadata = {"name": "range", "namespace": namespace}
     spec = {"limits": [{"type": "Container", **limits}]}
     await api.create({"metadata": metadata, "spec": spec}, LIMIT_RANGES)
@@ -322,9 +303,7 @@ async def test_a_limit_range_is_applied_before(
 
 @pytest.mark.parametrize("way", SECOND_SCHEDULER, ids=str, indirect=True)
 @pytest.mark.parametrize("before", ["", "default-scheduler"])
-async def test_with_a_second_scheduler_pods_go_there(
-    control_plane: ControlPlane, way: Way, before: str
-) -> None:
+async def test_with_a_second_scheduler_pods_go_there(control_plane, way, before):
     pod = a_pod(of_claim("x"), schedulerName=before)
 
     injected = await admitted(control_plane, pod)
@@ -333,9 +312,7 @@ async def test_with_a_second_scheduler_pods_go_there(
 
 
 @pytest.mark.parametrize("way", SECOND_SCHEDULER, ids=str, indirect=True)
-async def test_with_a_second_scheduler_so_do_pods_that_ask_by_themselves(
-    control_plane: ControlPlane, way: Way
-) -> None:
+async def test_with_a_second_scheduler_so_do_pods_that_ask_by_themselves(control_plane, way):
     pod = a_pod(of_claim("x"))
     pod["spec"]["containers"][1]["resources"] = ONE
 
@@ -346,9 +323,7 @@ async def test_with_a_second_scheduler_so_do_pods_that_ask_by_themselves(
 
 
 @pytest.mark.parametrize("way", SECOND_SCHEDULER, ids=str, indirect=True)
-async def test_the_choice_of_another_scheduler_and_pods_without_claims_stand(
-    control_plane: ControlPlane, way: Way
-) -> None:
+async def test_the_choice_of_another_scheduler_and_pods_without_claims_stand(control_plane, way):
     chosen = await admitted(control_plane, a_pod(of_claim("x"), schedulerName="volcano"))
     without = await admitted(control_plane, a_pod())
 
@@ -363,8 +338,8 @@ async def test_the_choice_of_another_scheduler_and_pods_without_claims_stand(
     indirect=["way"],
 )
 async def test_only_the_webhook_tells_other_storage_from_longhorn(
-    control_plane: ControlPlane, api: Api, namespace: str, way: Way, *, expected: bool
-) -> None:
+    control_plane, api, namespace, way, *, expected
+):
     other = {**storage_class("other-storage"), "provisioner": "ebs.csi.aws.com"}
     await api.ensure(other, kinds.STORAGE_CLASSES)
     data = claim("data", "1Gi", "other-storage")
@@ -383,9 +358,7 @@ async def test_only_the_webhook_tells_other_storage_from_longhorn(
 
 
 @pytest.mark.parametrize("way", [Way(POLICY)], ids=str, indirect=True)
-async def test_goal_1b_is_reached_by_manifests_that_name_no_resource(
-    make_world: MakeWorld, way: Way
-) -> None:
+async def test_goal_1b_is_reached_by_manifests_that_name_no_resource(make_world, way):
     async with make_world() as world:
         outcome = await fill(world, UNEVEN, extender=False, within=PATIENCE_SECONDS)
 
@@ -394,7 +367,7 @@ async def test_goal_1b_is_reached_by_manifests_that_name_no_resource(
 
 
 @pytest.mark.parametrize("way", [Way(WEBHOOK)], ids=str, indirect=True)
-async def test_so_is_goal_2(make_world: MakeWorld, way: Way) -> None:
+async def test_so_is_goal_2(make_world, way):
     async with make_world() as world:
         outcome = await place_four_claims(world, extender=False)
 

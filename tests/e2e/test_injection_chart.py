@@ -76,20 +76,20 @@ def certificates_of(objects: list[Object]) -> dict[str, Object]:
     return {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Secret"}
 
 
-def test_the_policy_is_installed_where_it_is_served(render: Render) -> None:
+def test_the_policy_is_installed_where_it_is_served(render):
     kinds = [obj["kind"] for obj in render("injection-policy", WITH_ADDRESS, CONFIGURED)]
 
     assert kinds == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
 
 
-async def test_an_upgrade_keeps_the_certificate(render: Render, secrets: dict[str, Object]) -> None:
+async def test_an_upgrade_keeps_the_certificate(render, secrets):
     assert certificates(render) == secrets
 
 
 @pytest.mark.parametrize(("age_days", "is_kept"), [(364, True), (366, False)])
 async def test_the_api_server_trusts_the_old_and_the_new_certificate(
-    api: Api, render: Render, secrets: dict[str, Object], age_days: int, *, is_kept: bool
-) -> None:
+    api, render, secrets, age_days, *, is_kept
+):
     now = int(secrets[NAME]["metadata"]["annotations"][MADE_AT])
     made_at = str(now - age_days * DAY_SECONDS)
     changes = {"metadata": {"annotations": {MADE_AT: made_at}}}

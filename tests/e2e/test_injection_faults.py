@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from pathlib import Path
 
 import pytest
 import trustme
@@ -47,17 +46,13 @@ async def expect_ignored(control_plane: ControlPlane) -> float:
     return created.seconds
 
 
-def test_while_the_webhook_is_down_pods_are_created_as_they_are(
-    control_plane: ControlPlane,
-) -> None:
+def test_while_the_webhook_is_down_pods_are_created_as_they_are(control_plane):
     [port] = free_ports(1)
     with installed(control_plane, [webhook(Way(WEBHOOK), port, trustme.CA())], works=False):
         assert asyncio.run(expect_ignored(control_plane)) < SLOW_SECONDS
 
 
-def test_so_they_are_with_a_certificate_of_somebody_else(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+def test_so_they_are_with_a_certificate_of_somebody_else(control_plane, tmp_path):
     way = Way(WEBHOOK)
     with answering(way, control_plane, tmp_path) as (port, _):
         configuration = webhook(way, port, trustme.CA())
@@ -65,9 +60,7 @@ def test_so_they_are_with_a_certificate_of_somebody_else(
             assert asyncio.run(expect_ignored(control_plane)) < SLOW_SECONDS
 
 
-def test_for_an_answer_that_does_not_come_the_api_server_waits_two_seconds(
-    control_plane: ControlPlane,
-) -> None:
+def test_for_an_answer_that_does_not_come_the_api_server_waits_two_seconds(control_plane):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         configuration = webhook(Way(WEBHOOK), silent.getsockname()[1], trustme.CA())
         with installed(control_plane, [configuration], works=False):
@@ -78,8 +71,8 @@ def test_for_an_answer_that_does_not_come_the_api_server_waits_two_seconds(
 
 @pytest.mark.gate
 def test_webhook_with_a_client_ca_answers_the_api_server_that_has_a_certificate_of_it(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+    control_plane, tmp_path
+):
     """And one of somebody else's CA does not; the API server then goes on without it."""
     way, file = Way(WEBHOOK), tmp_path / "clients.crt"
     for signer, works in ((control_plane.authority, True), (trustme.CA(), False)):

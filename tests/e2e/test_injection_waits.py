@@ -5,7 +5,6 @@ Pods are scheduled as if there were no extender until the release is told that k
 
 import json
 import sys
-from pathlib import Path
 
 from app.config import NAME
 from supply.version import version
@@ -33,8 +32,8 @@ PATIENCE_SECONDS = 60.0
 
 
 async def test_pods_are_scheduled_before_kube_scheduler_is_configured_and_asked_about_after(
-    bare: ControlPlane, tmp_path: Path
-) -> None:
+    bare, tmp_path
+):
     async with World(bare, tmp_path, make_extender=DeployedExtender, extenders=[]) as world:
         service = world.extender
         assert isinstance(service, DeployedExtender)

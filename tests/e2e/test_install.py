@@ -5,7 +5,6 @@ node is a script that takes what is sent to it.
 """
 
 import os
-from pathlib import Path
 
 import yaml
 
@@ -17,7 +16,6 @@ from tests.docs.pages import DOCS
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender, clean_clone, write_program
 from tests.e2e.extender import ROOT
-from tests.e2e.report import Report
 from tests.e2e.users import ADMIN, SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.world import World
@@ -34,9 +32,7 @@ ADDRESS = "10.96.0.95"
 BOUND_SECONDS = 60.0
 
 
-async def test_nine_commands_lead_to_pods_that_have_room(
-    bare: ControlPlane, tmp_path: Path, report: Report
-) -> None:
+async def test_nine_commands_lead_to_pods_that_have_room(bare, tmp_path, report):
     commands = [
         command.text.replace("REPOSITORY", "registry.example") for command in commands_of(CHAPTER)
     ]

@@ -9,9 +9,7 @@ import pytest
 from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.api import LEASES
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import Report
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
 from tests.fakes.installed import NAMESPACE
@@ -29,9 +27,7 @@ END_SECONDS = 30.0
 
 
 @pytest.mark.parametrize("crowd", ["slow", "greedy", "busy"])
-async def test_pods_are_placed_and_the_lease_is_kept_beside(
-    share_world: MakeWorld, report: Report, crowd: str
-) -> None:
+async def test_pods_are_placed_and_the_lease_is_kept_beside(share_world, report, crowd):
     async with share_world(instances=2) as world:
         await world.add_nodes(*[{"disk": 100}] * PODS)
         leader = await world.extender.leader()

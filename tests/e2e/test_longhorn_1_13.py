@@ -20,7 +20,6 @@ from tests.actors.api import Object
 from tests.actors.longhorn.release import ENABLED
 from tests.e2e.coming import Coming, scheduled_by
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedInLonghorns
 from tests.e2e.extender import PROBE, ROOT
 from tests.e2e.injecting import POLICY, SECOND, Way, install, policy, probe_until, remove
@@ -117,17 +116,15 @@ async def troubles(world: World, scheduler: str, happen: Happen, report: Report)
     [pytest.param(DEFAULT, id="cluster-scheduler"), pytest.param(SECOND, id="second-scheduler")],
 )
 async def test_it_changes_nothing_of_ours_and_no_pod_waits_longer(
-    share_world: MakeWorld, tmp_path: Path, report: Report, scheduler: str, happen: Happen
-) -> None:
+    share_world, tmp_path, report, scheduler, happen
+):
     async with world_of(share_world, tmp_path, scheduler) as world:
         found = await troubles(world, scheduler, happen, report)
         assert not found, "\n".join(found)
 
 
 @pytest.mark.gate
-async def test_pods_of_both_extenders_get_their_nodes(
-    share_world: MakeWorld, tmp_path: Path
-) -> None:
+async def test_pods_of_both_extenders_get_their_nodes(share_world, tmp_path):
     of_theirs, of_ours = ({f"{whose}-{number}" for number in range(3)} for whose in ("l", "o"))
     async with (
         world_of(share_world, tmp_path, SECOND) as world,
@@ -149,8 +146,8 @@ async def test_pods_of_both_extenders_get_their_nodes(
 
 
 async def test_pods_of_its_extender_go_on_when_ours_is_taken_away(
-    share_world: MakeWorld, tmp_path: Path, control_plane: ControlPlane
-) -> None:
+    share_world, tmp_path, control_plane
+):
     injection = policy(Way(POLICY, second=True))
     async with (
         share_world(extenders=[]) as world,
@@ -183,9 +180,7 @@ async def test_pods_of_its_extender_go_on_when_ours_is_taken_away(
 
 
 @pytest.mark.gate
-async def test_an_installation_in_its_namespace_goes_on_while_its_extender_is_off(
-    bare: ControlPlane, tmp_path: Path
-) -> None:
+async def test_an_installation_in_its_namespace_goes_on_while_its_extender_is_off(bare, tmp_path):
     async with World(bare, tmp_path, make_extender=DeployedInLonghorns, extenders=[]) as world:
         administrator = Administrator(bare.users.kubeconfig(ADMIN), ROOT)
         await world.add_nodes(*NODES)

@@ -10,9 +10,7 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import key_of
 from tests.actors.longhorn import ENGINE_IMAGE, MANAGER_IMAGE, engine_image, instance_manager
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT
-from tests.e2e.report import Report
 from tests.e2e.test_attaching import set_images, start
 from tests.e2e.waiting import until
 from tests.e2e.world import World
@@ -128,9 +126,7 @@ def hung(pods: list[Fate]) -> str:
     "extender",
     [pytest.param(True, id="extender"), pytest.param(False, id="none", marks=FOR_REPORT)],
 )
-async def test_longhorn_is_upgraded_while_pods_come(
-    make_world: MakeWorld, report: Report, *, extender: bool
-) -> None:
+async def test_longhorn_is_upgraded_while_pods_come(make_world, report, *, extender):
     """Pods wait for a node that can attach their volumes, and do not hang on one that cannot.
 
     Those that had their node when the settings changed are beyond help: their volumes need an

@@ -27,7 +27,6 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.drain_states import NODE, OWNER, DrainState, random_state, state_by_hand
 from tests.e2e.effort import runs
 from tests.e2e.extender import ROOT
-from tests.e2e.report import Report
 from tests.e2e.users import ADMIN
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
@@ -241,9 +240,7 @@ async def drain(control_plane: ControlPlane, flags: Sequence[str], seconds: int)
 
 
 @pytest.mark.slow
-async def test_kubectl_drain_ends_exactly_where_it_says_yes(
-    stage: Stage, hook: Path, report: Report
-) -> None:
+async def test_kubectl_drain_ends_exactly_where_it_says_yes(stage, hook, report):
     seed = os.environ.get(SEED_VARIABLE, "1")
     yes, wrong = 0, []
     for number in range(STATES):
@@ -269,7 +266,7 @@ async def test_kubectl_drain_ends_exactly_where_it_says_yes(
 
 
 @pytest.mark.slow
-async def test_it_waits_until_the_last_obstacle_is_gone(stage: Stage, hook: Path) -> None:
+async def test_it_waits_until_the_last_obstacle_is_gone(stage, hook):
     """A volume that is attached by hand is detached while the command waits."""
     await stage.set_up(state_by_hand())
 

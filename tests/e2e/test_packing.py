@@ -4,8 +4,6 @@ From Kubernetes 1.37 on kube-scheduler itself gives up to 100 points for free st
 up to 200 to a pod without data, and in the second scheduler's profile nothing is given against it.
 """
 
-from pathlib import Path
-
 import pytest
 
 from app.settings import Settings
@@ -14,10 +12,8 @@ from extender import Balance
 from longhorn import CAPACITY_TRACKING
 from planner.policy import TODAY_POLICY
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.planning import Planning
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
 from tests.e2e.world import World
@@ -38,9 +34,7 @@ async def taken(world: World) -> str:
     return world.seen.node_of()["web"]
 
 
-async def test_without_points_for_free_storage_it_goes_to_the_small_disk(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_without_points_for_free_storage_it_goes_to_the_small_disk(share_world, report):
     profile = without_capacity_score(DEFAULT_SCHEDULER)
     async with share_world(settings=PACK, profiles=[profile]) as world:
         await world.add_nodes(*SIZES)
@@ -51,9 +45,7 @@ async def test_without_points_for_free_storage_it_goes_to_the_small_disk(
         assert found == TIGHT
 
 
-async def test_with_them_it_goes_where_the_plan_says(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_with_them_it_goes_where_the_plan_says(share_world, report, tmp_path):
     async with share_world(settings=PACK) as world:
         await world.add_nodes(*SIZES)
         await world.set_longhorn(CAPACITY_TRACKING, "true")

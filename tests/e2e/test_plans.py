@@ -8,7 +8,6 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,8 +15,7 @@ import pytest
 from tests.actors import api as kinds
 from tests.actors.api import Key, Kind, Object
 from tests.actors.longhorn import DRIVER
-from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN, Case
-from tests.e2e.conftest import MakeWorld
+from tests.e2e.cases import EVEN, NODES, PODS, SEVERAL, UNEVEN
 from tests.e2e.effort import runs
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.plan_report import PlanRow, span_of
@@ -29,7 +27,6 @@ from tests.e2e.random_workloads import (
     RandomWorkload,
     random_workload,
 )
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.whole_volumes import DELAYS_HERE, QUIET_SECONDS, Wish
 from tests.e2e.workloads import claim, claims, pod, stateful_set
@@ -44,9 +41,7 @@ ZONES = tuple("aabbcc")
 
 
 @pytest.mark.parametrize("case", [EVEN, UNEVEN, SEVERAL], ids=["1a", "1b", "several-disks"])
-async def test_goal_1_ends_as_planned(
-    share_world: MakeWorld, report: Report, tmp_path: Path, case: Case
-) -> None:
+async def test_goal_1_ends_as_planned(share_world, report, tmp_path, case):
     """The pods fill all disks exactly, so any other number on a node leaves one without room."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*case.nodes)
@@ -60,9 +55,7 @@ async def test_goal_1_ends_as_planned(
         report.plan(_row(case.name, NODES, found, [planned], is_determined=True))
 
 
-async def test_goal_2_ends_as_planned(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_goal_2_ends_as_planned(share_world, report, tmp_path):
     """The four claims of the pod fit together on one node only."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*[{f"disk-{n}": 100 for n in range(count)} for count in range(1, 5)])
@@ -77,9 +70,7 @@ async def test_goal_2_ends_as_planned(
         report.plan(_row("goal 2: four claims", NODES, found, [planned], is_determined=True))
 
 
-async def test_goal_3a_a_drain_ends_as_planned(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_goal_3a_a_drain_ends_as_planned(share_world, report, tmp_path):
     """One other node alone has disks that take the volumes."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes({"disk": 400}, {"disk": 400}, {"disk": 99}, {"disk": 99})
@@ -104,9 +95,7 @@ async def test_goal_3a_a_drain_ends_as_planned(
         report.plan(_row("goal 3A: drain", NODES, found, [planned], is_determined=True))
 
 
-async def test_goal_3b_pods_return_as_planned(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_goal_3b_pods_return_as_planned(share_world, report, tmp_path):
     """The only replica of each pod is on a disk that is full: each has one node to go to."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         await world.add_nodes(*EVEN.nodes)
@@ -124,9 +113,7 @@ async def test_goal_3b_pods_return_as_planned(
         )
 
 
-async def test_three_replicas_in_three_zones_end_as_planned(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_three_replicas_in_three_zones_end_as_planned(share_world, report, tmp_path):
     """Each zone has room for six replicas, and each volume takes one in every zone."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         wish = Wish(3)
@@ -156,9 +143,7 @@ async def test_three_replicas_in_three_zones_end_as_planned(
 
 
 @pytest.mark.alone
-async def test_random_workloads_end_within_what_plans_say(
-    share_world: MakeWorld, report: Report, tmp_path: Path
-) -> None:
+async def test_random_workloads_end_within_what_plans_say(share_world, report, tmp_path):
     """What the plans of all seeds have in common must happen, and nothing beyond their range."""
     seed = os.environ.get(SEED_VARIABLE, "1")
     rows = []

@@ -6,10 +6,8 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.actors.api import Key
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import NAMESPACE, claim, pod
 from tests.e2e.world import World
@@ -73,9 +71,7 @@ def _leaves(found: Any) -> bool:
         pytest.param({}, True, marks=pytest.mark.gate, id="names"),
     ],
 )
-async def test_only_where_there_is_room_a_pod_is_evicted(
-    options: dict[str, Any], share_world: MakeWorld, report: Report, *, asked: bool
-) -> None:
+async def test_only_where_there_is_room_a_pod_is_evicted(options, share_world, report, *, asked):
     """kube-scheduler itself would rather take the nodes whose pods are of lower priority."""
     async with share_world(**options) as world:
         await fill(world, roomy_priority="middle")
@@ -92,15 +88,13 @@ async def test_only_where_there_is_room_a_pod_is_evicted(
         await world.api.delete(kinds.PODS, Key(NAMESPACE, "urgent"))
 
 
-async def test_nobody_is_evicted_where_it_does_not_help(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_nobody_is_evicted_where_it_does_not_help(share_world, report):
     async with share_world() as world:
         await fill(world, roomy_priority="high")
         await start_urgent(world)
         leader = await world.extender.leader()
 
-        async def was_asked() -> bool:
+        async def was_asked():
             return (await leader.histogram("preempt_duration_seconds")).count > 0
 
         await until(was_asked, within=RUNNING_SECONDS)

@@ -12,11 +12,9 @@ import pytest
 from extender import Balance
 from tests.actors import api as kinds
 from tests.actors.api import Key, Object
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, runs
 from tests.e2e.extender import InstanceProcess
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, claim, pod
 from tests.e2e.world import World
@@ -82,9 +80,7 @@ def placed(world: World) -> list[str]:
         pytest.param({}, "weight 2", marks=pytest.mark.gate, id="scores"),
     ],
 )
-async def test_pods_come_back_beside_their_data(
-    share_world: MakeWorld, report: Report, options: Mapping[str, Any], scores: str
-) -> None:
+async def test_pods_come_back_beside_their_data(share_world, report, options, scores):
     """They could use their volumes from any of the six nodes."""
     found = []
     async with share_world(**options) as world:
@@ -100,7 +96,7 @@ async def test_pods_come_back_beside_their_data(
     assert options is WITHOUT_SCORES or found == [12] * len(found)
 
 
-async def test_they_do_while_a_node_is_cordoned(share_world: MakeWorld, report: Report) -> None:
+async def test_they_do_while_a_node_is_cordoned(share_world, report):
     """And Longhorn copies nothing: with best-effort it would, to a node without a replica."""
     found = []
     async with share_world() as world:
@@ -122,9 +118,7 @@ async def test_they_do_while_a_node_is_cordoned(share_world: MakeWorld, report: 
     assert found == [12] * len(found)
 
 
-async def test_pods_of_two_volumes_go_where_both_are(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_pods_of_two_volumes_go_where_both_are(share_world, report):
     pods = {f"pair-{number}": [f"a-{number}", f"b-{number}"] for number in range(12)}
     async with share_world() as world:
         await world.add_nodes(*[{"disk": 300}] * 4)
@@ -146,9 +140,7 @@ def there(world: World, pair: str, node: str) -> int:
     return len(found & {world.seen.volume_of(f"{each}-{number}") for each in "ab"})
 
 
-async def test_data_outweigh_an_image_and_a_wish_outweighs_data(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_data_outweigh_an_image_and_a_wish_outweighs_data(share_world, report):
     """The shipped weight: an image gives 100 points at most, all of a preferred affinity 200."""
     data, wish = [], []
     async with share_world() as world:
@@ -181,7 +173,7 @@ async def give_images(world: World, node: str, *images: Object) -> None:
     await world.api.patch(kinds.KUBERNETES_NODES, Key("", node), status, "status")
 
 
-async def test_the_leader_counts_what_becomes_of_scores(share_world: MakeWorld) -> None:
+async def test_the_leader_counts_what_becomes_of_scores(share_world):
     prefix = "longhorn_scheduler_extender_"
     scored, chosen, attached = (
         f"{prefix}{name}"
@@ -208,9 +200,7 @@ async def _is_counted(leader: InstanceProcess, name: str, expected: float) -> bo
 
 
 @pytest.mark.parametrize("balance", [Balance.SPREAD, Balance.PACK])
-async def test_what_is_left_is_as_it_is_wanted(
-    share_world: MakeWorld, report: Report, balance: Balance
-) -> None:
+async def test_what_is_left_is_as_it_is_wanted(share_world, report, balance):
     """Volumes of 50 GiB on four nodes of 400: evenly, or all on one of them."""
     volumes = runs(4, report=8)
     async with share_world(settings={"balance": balance}) as world:

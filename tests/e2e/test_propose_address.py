@@ -23,7 +23,7 @@ async def propose(control_plane: ControlPlane, user: str = ADMIN) -> Proposal:
         await connection.close()
 
 
-async def test_what_is_proposed_can_be_had(control_plane: ControlPlane) -> None:
+async def test_what_is_proposed_can_be_had(control_plane):
     proposed = await propose(control_plane)
     assert proposed.addresses == ["10.96.0.95"]
     assert f"number 95 of {SERVICE_RANGE}" in proposed.notes[0]
@@ -41,8 +41,6 @@ async def test_what_is_proposed_can_be_had(control_plane: ControlPlane) -> None:
     assert next_one.addresses == ["10.96.0.96"]
 
 
-async def test_the_service_s_own_account_is_told_which_right_it_lacks(
-    control_plane: ControlPlane,
-) -> None:
+async def test_the_service_s_own_account_is_told_which_right_it_lacks(control_plane):
     with pytest.raises(ApiError, match=r"not allowed to list servicecidrs\.networking\.k8s\.io"):
         await propose(control_plane, EXTENDER)

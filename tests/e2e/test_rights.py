@@ -9,7 +9,6 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from tests.actors import api as kinds
 from tests.actors.api import LEASES, Api, Key, Kind, Object
 from tests.actors.longhorn import backing_image, disk_uuid, longhorn_node
 from tests.e2e.audit import events, lines
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.controllers import Controllers
 from tests.e2e.installation import install_disk_schedules, remove_disk_schedules
@@ -42,8 +40,8 @@ WOKEN = "longhorn_scheduler_extender_wake_ups_total"
     [pytest.param(True, marks=pytest.mark.gate, id="streamed"), pytest.param(False, id="lists")],
 )
 async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_needed(
-    control_plane: ControlPlane, make_world: MakeWorld, *, streaming_lists: bool
-) -> None:
+    control_plane, make_world, *, streaming_lists
+):
     if not streaming_lists:  # as before Kubernetes 1.32, and in 1.33
         await _restart(control_plane, "--feature-gates=WatchList=false")
     written = lines(control_plane.audit_log)
@@ -63,8 +61,8 @@ async def test_every_request_of_a_whole_life_is_granted_and_every_grant_is_neede
 
 
 async def test_the_controller_of_disk_schedules_has_the_rights_it_needs_and_no_others(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+    control_plane, tmp_path
+):
     written = lines(control_plane.audit_log)
 
     async with _serving_disk_schedules(control_plane) as api:

@@ -6,7 +6,6 @@ extender is asked. The one node with room may not be among them.
 
 from tests.actors import api as kinds
 from tests.e2e.calls import Call
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
 from tests.e2e.report import Report
 from tests.e2e.waiting import until
@@ -18,7 +17,7 @@ ONLY = f"node-{NODES // 2}"
 PODS = runs(5, report=10)
 
 
-async def test_the_only_fitting_node_of_300(make_world: MakeWorld, report: Report) -> None:
+async def test_the_only_fitting_node_of_300(make_world, report):
     """Two claims of 60 GiB pass kube-scheduler's own check on 100 GiB, each by itself."""
     async with make_world(percentageOfNodesToScore=0) as world:
         disks = [{"a": 100} for _ in range(NODES)]

@@ -8,7 +8,7 @@ more, until the group has its largest size.
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -18,7 +18,6 @@ from supply.manifests import STARTUP_TAINT
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Object, RefusedError, key_of
 from tests.actors.longhorn import NAMESPACE, DiskSpec, longhorn_node
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.installation import install_startup_taint, remove_startup_taint
 from tests.e2e.kubernetes import NODE_STATUS, kubernetes_node
@@ -118,9 +117,7 @@ async def allowed(control_plane: ControlPlane) -> AsyncIterator[None]:
         pytest.param([], LARGEST_GROUP, id="without"),
     ],
 )
-async def test_so_many_nodes_come_for_one_pod(
-    make_world: MakeWorld, taints: list[Object], nodes: int
-) -> None:
+async def test_so_many_nodes_come_for_one_pod(make_world, taints, nodes):
     settings = {"startup_taint": STARTUP_TAINT}
     async with make_world(instances=2, delays=DELAYS_HERE, settings=settings) as world:
         await world.set_longhorn("csi-storage-capacity-tracking", "true")
@@ -191,7 +188,7 @@ async def refusal(request: Awaitable[object]) -> int:
     return 0
 
 
-async def test_the_account_takes_that_taint_off(users: Users) -> None:
+async def test_the_account_takes_that_taint_off(users):
     before = await users.admin.get(kinds.KUBERNETES_NODES, NODE.name)
     assert before is not None
 
@@ -202,7 +199,7 @@ async def test_the_account_takes_that_taint_off(users: Users) -> None:
     assert after["spec"] == {**before["spec"], "taints": [DEDICATED]}
 
 
-async def test_it_takes_it_off_a_node_that_has_nothing_else(users: Users) -> None:
+async def test_it_takes_it_off_a_node_that_has_nothing_else(users):
     await users.admin.delete(kinds.KUBERNETES_NODES, NODE)
     node = {**kubernetes_node(NODE.name), "spec": {"taints": [TAINT]}}
     await users.admin.create(node, kinds.KUBERNETES_NODES)
@@ -245,14 +242,14 @@ async def test_it_takes_it_off_a_node_that_has_nothing_else(users: Users) -> Non
         ),
     ],
 )
-async def test_it_changes_nothing_else_of_a_node(users: Users, changes: dict[str, Any]) -> None:
+async def test_it_changes_nothing_else_of_a_node(users, changes):
     before = await users.admin.get(kinds.KUBERNETES_NODES, NODE.name)
 
     assert await refusal(patched(users.account, changes)) == 422
     assert await users.admin.get(kinds.KUBERNETES_NODES, NODE.name) == before
 
 
-async def test_rbac_refuses_the_rest(users: Users) -> None:
+async def test_rbac_refuses_the_rest(users):
     account = users.account
 
     assert await refusal(patched(account, {"status": {"phase": "Running"}}, "status")) == 403
@@ -260,5 +257,5 @@ async def test_rbac_refuses_the_rest(users: Users) -> None:
     assert await refusal(account.create(kubernetes_node("mine"), kinds.KUBERNETES_NODES)) == 403
 
 
-async def test_others_change_nodes_as_before(users: Users) -> None:
+async def test_others_change_nodes_as_before(users):
     assert await refusal(patched(users.admin, {"spec": {"taints": [], "unschedulable": True}})) == 0

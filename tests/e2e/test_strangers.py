@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -15,9 +14,7 @@ from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.api import LEASES
 from tests.e2e.certified import Certificates, named
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.extender import InstanceProcess
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import stateful_set
 from tests.e2e.world import World
@@ -35,7 +32,7 @@ MEMORY_BYTES = 300 * MIB
 ADDRESSES = [f"127.0.9.{number + 1}" for number in range(THREADS)]
 
 
-async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWorld) -> None:
+async def test_a_name_that_leads_to_another_object_is_refused(make_world):
     async with make_world(instances=1, settings={"debug": True}) as world:
         await world.add_nodes({"disk": 100})
         leader = await world.extender.leader()
@@ -56,9 +53,7 @@ async def test_a_name_that_leads_to_another_object_is_refused(make_world: MakeWo
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*HEADS, HANDSHAKES])
-async def test_pods_get_their_nodes_beside_them(
-    make_world: MakeWorld, tmp_path: Path, report: Report, kind: str
-) -> None:
+async def test_pods_get_their_nodes_beside_them(make_world, tmp_path, report, kind):
     certificates = Certificates(tmp_path / "certificates", client_name="kube-scheduler")
     async with make_world(instances=2, **named(certificates, "kube-scheduler")) as world:
         alone = await _fill(world, certificates, None)

@@ -16,10 +16,9 @@ from tests.actors import api as kinds
 from tests.actors.api import Object
 from tests.actors.longhorn import Delays
 from tests.e2e.cases import NODES, TAKE_OVER_SECONDS, UNEVEN
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.extender import InstanceProcess
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import EXTENDER, Report
+from tests.e2e.report import EXTENDER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, stateful_set
 from tests.e2e.world import DELAYS, World
@@ -64,9 +63,7 @@ BOUND = Moment(name="of bound pods", states=("chosen", True), count=PODS, delays
 @pytest.mark.parametrize(
     "moment", [OPEN, pytest.param(CHOSEN, marks=pytest.mark.gate), BOUND], ids=str
 )
-async def test_the_next_leader_knows_what_was_held(
-    share_world: MakeWorld, report: Report, moment: Moment
-) -> None:
+async def test_the_next_leader_knows_what_was_held(share_world, report, moment):
     async with share_world(settings={"debug": True}) as world:
         world.longhorn.cluster.delays = moment.delays
         await world.set_longhorn(PLACING_TIMEOUT, "60")

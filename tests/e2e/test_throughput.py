@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, is_for_report
 from tests.e2e.extender import PROBE
 from tests.e2e.report import Report
@@ -30,7 +29,7 @@ def _nodes() -> Sequence[Disks]:
     return [{"disk": 750 if number % 5 < 3 else 650} for number in range(10 * TENTHS)]
 
 
-async def test_all_are_placed_where_they_have_room(make_world: MakeWorld, report: Report) -> None:
+async def test_all_are_placed_where_they_have_room(make_world, report):
     async with make_world(**CAPACITY.options) as world:
         if is_for_report():
             await _measure(world, report, WITHOUT)
@@ -44,7 +43,7 @@ async def test_all_are_placed_where_they_have_room(make_world: MakeWorld, report
 
 
 @FOR_REPORT
-async def test_mode_node_takes_one_after_another(make_world: MakeWorld, report: Report) -> None:
+async def test_mode_node_takes_one_after_another(make_world, report):
     async with make_world(**NODE.options) as world:
         scheduling = await _measure(world, report, NODE)
 

@@ -10,7 +10,6 @@ import trustme
 from tests.actors import api as kinds
 from tests.e2e.cases import NODES, UNEVEN, fill
 from tests.e2e.certified import SHIPPED, Certificates, named, scheduler, write
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
 from tests.e2e.waiting import until
 from tests.e2e.workloads import pod
@@ -44,8 +43,8 @@ def https(tmp_path: Path, ca: trustme.CA) -> Iterator[Server]:
 
 
 async def test_the_shipped_configuration_calls_over_https_with_its_certificate(
-    make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
-) -> None:
+    make_world, tmp_path, ca, https
+):
     folder = write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca)
     async with make_world(instances=1, **scheduler(folder), urlPrefix=url_of(https)) as world:
         await world.add_nodes({"disk": 100})
@@ -63,14 +62,8 @@ async def test_the_shipped_configuration_calls_over_https_with_its_certificate(
     ],
 )
 async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
-    make_world: MakeWorld,
-    tmp_path: Path,
-    ca: trustme.CA,
-    https: Server,
-    signs: str,
-    trusts: str,
-    why: str,
-) -> None:
+    make_world, tmp_path, ca, https, signs, trusts, why
+):
     of = {"ca": ca, "somebody": trustme.CA()}
     folder = write(tmp_path / "scheduler", of[signs].issue_cert("kube-scheduler"), of[trusts])
     async with make_world(instances=1, **scheduler(folder), urlPrefix=url_of(https)) as world:
@@ -84,8 +77,8 @@ async def test_a_certificate_of_somebody_else_is_refused_and_the_pod_waits(
 
 
 async def test_without_a_ca_kube_scheduler_believes_any_certificate(
-    make_world: MakeWorld, tmp_path: Path, ca: trustme.CA, https: Server
-) -> None:
+    make_world, tmp_path, ca, https
+):
     options = scheduler(write(tmp_path / "scheduler", ca.issue_cert("kube-scheduler"), ca))
     del options["tlsConfig"]["caFile"]
     async with make_world(instances=1, **options, urlPrefix=url_of(https)) as world:
@@ -97,9 +90,7 @@ async def test_without_a_ca_kube_scheduler_believes_any_certificate(
 
 
 @pytest.mark.gate
-async def test_pods_go_where_they_have_room_with_certificates_and_names(
-    make_world: MakeWorld, tmp_path: Path
-) -> None:
+async def test_pods_go_where_they_have_room_with_certificates_and_names(make_world, tmp_path):
     certificates = Certificates(tmp_path / "certificates", client_name="kube-scheduler")
     stranger = certificates.ca.issue_cert(common_name="grafana")
     async with make_world(**named(certificates, "kube-scheduler")) as world:

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -16,13 +15,11 @@ from cli.trial.cases import PREFIX
 from cli.trial.manifests import SELECTOR
 from tests.actors import api as kinds
 from tests.actors.longhorn import NAMESPACE
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import runs
 from tests.e2e.extender import ROOT
 from tests.e2e.injecting import SECOND
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.longhorn_1_13 import reached, upgraded
-from tests.e2e.report import Report
 from tests.e2e.second_scheduler import second_scheduler
 from tests.e2e.users import ADMIN, EXTENDER
 from tests.e2e.waiting import until
@@ -117,9 +114,7 @@ LEFT_TO_CHANCE = ("1a", "2")
 @pytest.mark.parametrize(
     "goal", [pytest.param("1b", marks=pytest.mark.gate), "1a", "2", "3a", "3b"]
 )
-async def test_goals_fail_without_the_extender_and_are_met_with_it(
-    share_world: MakeWorld, report: Report, goal: str
-) -> None:
+async def test_goals_fail_without_the_extender_and_are_met_with_it(share_world, report, goal):
     disks, wanted = GOALS[goal]
     async with share_world() as world:
         await world.add_nodes(*disks)
@@ -139,7 +134,7 @@ async def test_goals_fail_without_the_extender_and_are_met_with_it(
         assert alone["without_room"] or alone["moved"]
 
 
-async def test_a_burst_has_the_classes_of_the_cluster(share_world: MakeWorld) -> None:
+async def test_a_burst_has_the_classes_of_the_cluster(share_world):
     async with share_world() as world:
         await world.add_nodes(*EVEN)
         parameters = {"numberOfReplicas": "3", "dataLocality": "best-effort"}
@@ -162,9 +157,7 @@ async def test_a_burst_has_the_classes_of_the_cluster(share_world: MakeWorld) ->
         assert name not in found.stdout
 
 
-async def test_longhorns_own_extender_is_tried_as_well(
-    share_world: MakeWorld, tmp_path: Path
-) -> None:
+async def test_longhorns_own_extender_is_tried_as_well(share_world, tmp_path):
     async with share_world(extenders=[]) as world:
         await world.add_nodes(*UNEVEN)
         ways = [word for way in ("none", "longhorn", "ours") for word in ("--way", way)]
@@ -184,9 +177,7 @@ async def test_longhorns_own_extender_is_tried_as_well(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-async def test_a_trial_that_is_cut_off_leaves_nothing(
-    share_world: MakeWorld, number: signal.Signals
-) -> None:
+async def test_a_trial_that_is_cut_off_leaves_nothing(share_world, number):
     """At moments by chance; `trial clean` is only needed after a kill."""
     random = Random(os.environ.get("E2E_SEED", "1") + number.name)
     async with share_world() as world:
@@ -220,7 +211,7 @@ REFUSED: dict[str, tuple[tuple[Disks, ...], tuple[str, ...], str]] = {
 }
 
 
-async def test_what_cannot_be_tried_is_refused_in_a_line(share_world: MakeWorld) -> None:
+async def test_what_cannot_be_tried_is_refused_in_a_line(share_world):
     for disks, words, wanted in REFUSED.values():
         async with share_world() as world:
             await world.add_nodes(*disks)
@@ -231,7 +222,7 @@ async def test_what_cannot_be_tried_is_refused_in_a_line(share_world: MakeWorld)
             assert await left(world) == []
 
 
-async def test_who_may_not_is_told_so(share_world: MakeWorld) -> None:
+async def test_who_may_not_is_told_so(share_world):
     async with share_world() as world:
         await world.add_nodes(*EVEN)
         found = await trial(world, user=EXTENDER)
@@ -241,7 +232,7 @@ async def test_who_may_not_is_told_so(share_world: MakeWorld) -> None:
     assert found.stderr.count("\n") == 1
 
 
-async def test_a_namespace_of_somebody_else_is_left_alone(share_world: MakeWorld) -> None:
+async def test_a_namespace_of_somebody_else_is_left_alone(share_world):
     async with share_world() as world:
         await world.add_nodes(*EVEN)
         found = await trial(world, "--namespace", "default")

@@ -20,9 +20,7 @@ from tests.actors.longhorn import NAMESPACE, disk_uuid, standing
 from tests.actors.longhorn.creation import replica_object, volume_object
 from tests.actors.longhorn.draft import merged
 from tests.actors.provisioner import persistent_volume
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import GIB, STORAGE_CLASS, claim, pod
 from tests.e2e.workloads import NAMESPACE as WORKLOADS
@@ -98,9 +96,7 @@ CASES = (
 
 
 @pytest.mark.gate
-async def test_pods_wait_until_something_can_read_their_volumes(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_pods_wait_until_something_can_read_their_volumes(share_world, report):
     async with share_world(delays=DELAYS_HERE, instances=1) as world:
         await begin(world)
         kept = state_of_kept(world)

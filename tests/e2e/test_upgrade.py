@@ -4,7 +4,6 @@ import asyncio
 import io
 import subprocess
 import tarfile
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +12,9 @@ import pytest
 from app.config import NAME
 from tests.actors import api as kinds
 from tests.actors.longhorn import NAMESPACE
-from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Administrator, DeployedExtender, DeployedInLonghorns
 from tests.e2e.extender import ROOT
 from tests.e2e.kubernetes import scheduler_configuration
-from tests.e2e.report import Report
 from tests.e2e.users import ADMIN, SCHEDULER
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, pod
@@ -63,8 +60,8 @@ def old_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.alone
 @pytest.mark.parametrize("way", [KUSTOMIZE, HELM], ids=["kustomize", "helm"])
 async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
-    bare: ControlPlane, tmp_path: Path, old_tree: Path, report: Report, way: Sequence[str]
-) -> None:
+    bare, tmp_path, old_tree, report, way
+):
     async with World(bare, tmp_path, make_extender=DeployedInLonghorns, extenders=[]) as world:
         service = world.extender
         assert isinstance(service, DeployedExtender)

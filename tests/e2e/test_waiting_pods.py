@@ -5,9 +5,7 @@ import asyncio
 import pytest
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import is_for_report
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claims, pod
 from tests.e2e.world import World
@@ -18,9 +16,7 @@ OTHERS = 5
 
 
 @pytest.mark.alone
-async def test_a_waiting_pod_is_asked_about_when_something_happens_and_not_else(
-    make_world: MakeWorld, report: Report
-) -> None:
+async def test_a_waiting_pod_is_asked_about_when_something_happens_and_not_else(make_world, report):
     """Its rejections have the same text each time; a changing one would wake it without end."""
     async with make_world() as world:
         await world.add_nodes({"disk": 100}, {"disk": 100})

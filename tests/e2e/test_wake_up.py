@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, is_for_report
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
@@ -33,9 +32,7 @@ DELAYS_HERE = msgspec.structs.replace(
 
 
 @pytest.mark.parametrize("wake_up", [False, pytest.param(True, marks=pytest.mark.gate)])
-async def test_a_disk_takes_volumes_again(
-    share_world: MakeWorld, report: Report, *, wake_up: bool
-) -> None:
+async def test_a_disk_takes_volumes_again(share_world, report, *, wake_up):
     async with share_world(delays=DELAYS_HERE, settings={"wake_up": wake_up}) as world:
         await world.add_nodes({"a": 100, "b": 100}, {"a": 100})
         await world.let_schedule("node-1", "b", on=False)
@@ -49,9 +46,7 @@ async def test_a_disk_takes_volumes_again(
 
 
 @pytest.mark.parametrize("wake_up", [True, pytest.param(False, marks=FOR_REPORT)])
-async def test_another_pod_and_its_claim_are_deleted(
-    share_world: MakeWorld, report: Report, *, wake_up: bool
-) -> None:
+async def test_another_pod_and_its_claim_are_deleted(share_world, report, *, wake_up):
     """kube-scheduler sees that, and tries again a dozen times: before the space is free."""
     async with share_world(delays=DELAYS_HERE, settings={"wake_up": wake_up}) as world:
         await world.add_nodes({"a": 170})

@@ -8,7 +8,6 @@ from statistics import median
 
 import pytest
 
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.effort import FOR_REPORT, is_for_report, runs
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report, VolumesRun
@@ -36,9 +35,7 @@ NEXT_SECONDS = 3.0
 @pytest.mark.parametrize(
     "case", [pytest.param(CASES[0], marks=pytest.mark.gate), *CASES[1:]], ids=str
 )
-async def test_no_disk_is_beyond_its_limit_and_no_pod_is_stuck(
-    share_world: MakeWorld, report: Report, case: Case
-) -> None:
+async def test_no_disk_is_beyond_its_limit_and_no_pod_is_stuck(share_world, report, case):
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         for _ in range(runs(1, report=10)):
             expect_right(case, await measured(world, report, case, f"{CAPACITY}; up to date"))
@@ -47,9 +44,7 @@ async def test_no_disk_is_beyond_its_limit_and_no_pod_is_stuck(
 @pytest.mark.alone
 @FOR_REPORT
 @pytest.mark.parametrize("case", CASES, ids=str)
-async def test_so_it_is_with_whole_nodes(
-    share_world: MakeWorld, report: Report, case: Case
-) -> None:
+async def test_so_it_is_with_whole_nodes(share_world, report, case):
     async with share_world(stale=False, delays=DELAYS_HERE, **WHOLE_NODES.options) as world:
         for _ in range(runs(1, report=3)):
             expect_right(case, await measured(world, report, case, f"{WHOLE_NODES}; up to date"))
@@ -60,9 +55,7 @@ async def test_so_it_is_with_whole_nodes(
     [*CASES[:2], *(pytest.param(case, marks=FOR_REPORT) for case in CASES[2:-1]), CASES[-1]],
     ids=str,
 )
-async def test_a_longhorn_with_old_figures_costs_no_pod_its_start(
-    share_world: MakeWorld, report: Report, case: Case
-) -> None:
+async def test_a_longhorn_with_old_figures_costs_no_pod_its_start(share_world, report, case):
     """It puts more on some disks than they may hold, and then has less for others.
 
     What a deleted pod leaves then is not free, or goes to the replicas that others lack.
@@ -105,9 +98,7 @@ async def measured(
 
 
 @pytest.mark.parametrize("case", ALL_FIT, ids=str)
-async def test_where_all_fit_all_are_bound(
-    share_world: MakeWorld, report: Report, case: Case
-) -> None:
+async def test_where_all_fit_all_are_bound(share_world, report, case):
     """The report says how long that takes; where room is tight, some wait for the others."""
     variants = (WITHOUT, CAPACITY) if is_for_report() else (CAPACITY,)
     took: dict[str, list[float]] = {str(CAPACITY): [], str(WITHOUT): []}

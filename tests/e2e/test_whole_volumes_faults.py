@@ -12,7 +12,6 @@ import pytest
 
 from tests.actors import api as kinds
 from tests.e2e.cases import TAKE_OVER_SECONDS
-from tests.e2e.conftest import MakeWorld
 from tests.e2e.lending import ONE_LOOP
 from tests.e2e.report import Report
 from tests.e2e.scheduling import Scheduling
@@ -73,9 +72,7 @@ async def _expect_right(
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_the_next_leader_knows_what_is_still_to_come(
-    share_world: MakeWorld, report: Report, stage: str
-) -> None:
+async def test_the_next_leader_knows_what_is_still_to_come(share_world, report, stage):
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         leader = await world.extender.leader()
         scheduling = await start(world, CASE)
@@ -87,9 +84,7 @@ async def test_the_next_leader_knows_what_is_still_to_come(
         await _expect_right(world, report, fault, scheduling)
 
 
-async def test_the_api_server_is_away_while_replicas_are_placed(
-    share_world: MakeWorld, report: Report
-) -> None:
+async def test_the_api_server_is_away_while_replicas_are_placed(share_world, report):
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_placed_in_part(world), within=30)
@@ -101,7 +96,7 @@ async def test_the_api_server_is_away_while_replicas_are_placed(
         await _expect_right(world, report, "API server away for 6 s", scheduling)
 
 
-async def test_replicas_are_heard_of_late(share_world: MakeWorld, report: Report) -> None:
+async def test_replicas_are_heard_of_late(share_world, report):
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         world.relay.delay_seconds = 1.0
         scheduling = await start(world, CASE)
@@ -109,7 +104,7 @@ async def test_replicas_are_heard_of_late(share_world: MakeWorld, report: Report
         await _expect_right(world, report, "all is heard of 1 s late", scheduling)
 
 
-async def test_replicas_are_deleted_under_way(share_world: MakeWorld, report: Report) -> None:
+async def test_replicas_are_deleted_under_way(share_world, report):
     """Longhorn makes others for a volume that is attached."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
@@ -121,7 +116,7 @@ async def test_replicas_are_deleted_under_way(share_world: MakeWorld, report: Re
         await _expect_right(world, report, fault, scheduling)
 
 
-async def test_a_node_is_cordoned_under_way(share_world: MakeWorld, report: Report) -> None:
+async def test_a_node_is_cordoned_under_way(share_world, report):
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)
         await until(lambda: is_attaching(world), within=30)
@@ -133,7 +128,7 @@ async def test_a_node_is_cordoned_under_way(share_world: MakeWorld, report: Repo
         await _expect_right(world, report, "a node cordoned, and back", scheduling, on=3)
 
 
-async def test_a_node_is_lost_under_way(share_world: MakeWorld, report: Report) -> None:
+async def test_a_node_is_lost_under_way(share_world, report):
     """The manager of the node is away: Longhorn puts nothing there until it is back."""
     async with share_world(stale=False, delays=DELAYS_HERE) as world:
         scheduling = await start(world, CASE)

@@ -14,8 +14,6 @@ import msgspec
 import pytest
 
 from tests.actors import api as kinds
-from tests.e2e.conftest import MakeWorld
-from tests.e2e.report import Report
 from tests.e2e.waiting import until
 from tests.e2e.workloads import claim, claims, pod
 from tests.e2e.world import DELAYS, World
@@ -46,9 +44,7 @@ NODE_SECONDS = 30.0
 
 
 @pytest.mark.alone
-async def test_pods_that_fit_get_their_nodes_although_the_leader_is_killed(
-    make_world: MakeWorld, report: Report
-) -> None:
+async def test_pods_that_fit_get_their_nodes_although_the_leader_is_killed(make_world, report):
     """One is new, and one of those that wait fits on a disk that takes replicas again."""
     async with (
         make_world(delays=DELAYS_HERE, percentageOfNodesToScore=100) as world,

@@ -1,15 +1,13 @@
 """What stands in the answers of leaders and others, and what becomes of their connections."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
-from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Answer, Process, Processes
+from tests.integration.instances import NOT_THE_LEADER, VIRTUAL_TIME, Process, Processes
 
 pytestmark = VIRTUAL_TIME
 
 
-async def test_the_leader_judges_and_keeps_the_connection() -> None:
+async def test_the_leader_judges_and_keeps_the_connection():
     async with Processes() as processes:
         await processes.start_all(3)
 
@@ -24,7 +22,7 @@ async def test_the_leader_judges_and_keeps_the_connection() -> None:
         }
 
 
-async def test_others_refuse_with_one_text_and_close_the_connection() -> None:
+async def test_others_refuse_with_one_text_and_close_the_connection():
     async with Processes() as processes:
         await processes.start_all(3)
 
@@ -38,9 +36,7 @@ async def test_others_refuse_with_one_text_and_close_the_connection() -> None:
 
 @pytest.mark.parametrize("verb", [Process.filter, Process.prioritize])
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"Pod": null}'])
-async def test_only_the_leader_keeps_the_connection_of_a_bad_request(
-    verb: Callable[..., Awaitable[Answer | None]], body: bytes
-) -> None:
+async def test_only_the_leader_keeps_the_connection_of_a_bad_request(verb, body):
     async with Processes() as processes:
         await processes.start_all(2)
 
@@ -49,7 +45,7 @@ async def test_only_the_leader_keeps_the_connection_of_a_bad_request(
         assert [(each.status, each.closes) for each in bad if each] == [(400, False), (400, True)]
 
 
-async def test_the_same_question_gets_the_same_bytes() -> None:
+async def test_the_same_question_gets_the_same_bytes():
     async with Processes() as processes:
         await processes.start_all(1)
 

@@ -17,9 +17,7 @@ refused_or_silent = pytest.mark.parametrize("silent", [False, True], ids=["refus
 
 
 @refused_or_silent
-async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(
-    *, silent: bool
-) -> None:
+async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(*, silent):
     async with Processes() as processes:
         await processes.start_all(3)
 
@@ -32,9 +30,7 @@ async def test_the_leader_answers_from_what_it_knows_until_its_lease_runs_out(
 
 @refused_or_silent
 @pytest.mark.parametrize("seed", range(3))
-async def test_after_a_minute_without_it_one_leads_soon_and_only_one(
-    seed: int, *, silent: bool
-) -> None:
+async def test_after_a_minute_without_it_one_leads_soon_and_only_one(seed, *, silent):
     async with Processes(seed) as processes:
         await processes.start_all(3)
         with processes.server.outage(silent=silent):
@@ -47,9 +43,7 @@ async def test_after_a_minute_without_it_one_leads_soon_and_only_one(
 
 
 @refused_or_silent
-async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_back(
-    *, silent: bool
-) -> None:
+async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_back(*, silent):
     async with Processes() as processes:
         await processes.start_all(2)
         with processes.server.outage(silent=silent):
@@ -61,7 +55,7 @@ async def test_after_an_absence_longer_than_knowledge_may_be_old_answers_come_ba
 
 
 @refused_or_silent
-async def test_an_instance_started_meanwhile_becomes_ready(*, silent: bool) -> None:
+async def test_an_instance_started_meanwhile_becomes_ready(*, silent):
     async with Processes() as processes:
         with processes.server.outage(silent=silent):
             started = processes.start(0)
@@ -72,9 +66,7 @@ async def test_an_instance_started_meanwhile_becomes_ready(*, silent: bool) -> N
 
 
 @refused_or_silent
-async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped(
-    *, silent: bool
-) -> None:
+async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped(*, silent):
     async with Processes() as processes:
         await processes.start_all(3)
         cut_off = processes.leader
@@ -88,7 +80,7 @@ async def test_a_leader_that_alone_is_cut_off_is_replaced_after_it_has_stopped(
         assert processes.points_at(follower)
 
 
-async def test_a_leader_that_alone_was_cut_off_withdraws_nothing_of_its_follower() -> None:
+async def test_a_leader_that_alone_was_cut_off_withdraws_nothing_of_its_follower():
     async with Processes() as processes:
         await processes.start_all(2)
         with processes.server.outage(processes.leader.pod):
@@ -99,7 +91,7 @@ async def test_a_leader_that_alone_was_cut_off_withdraws_nothing_of_its_follower
 
 
 @refused_or_silent
-async def test_a_short_absence_is_not_noticed(*, silent: bool) -> None:
+async def test_a_short_absence_is_not_noticed(*, silent):
     async with Processes() as processes:
         await processes.start_all(3)
         leader = processes.leader
@@ -113,9 +105,7 @@ async def test_a_short_absence_is_not_noticed(*, silent: bool) -> None:
 
 
 @pytest.mark.parametrize("seconds", [2.6, 6.0, 9.0])
-async def test_a_write_that_arrives_long_after_its_sender_gave_it_up_does_no_harm(
-    seconds: float,
-) -> None:
+async def test_a_write_that_arrives_long_after_its_sender_gave_it_up_does_no_harm(seconds):
     async with Processes() as processes:
         await processes.start_all(3)
         processes.server.faults = [

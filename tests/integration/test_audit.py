@@ -72,7 +72,7 @@ def audit(folder: Path, url: str, names: str, *options: str) -> subprocess.Compl
     )
 
 
-def test_no_known_vulnerability(tmp_path: Path) -> None:
+def test_no_known_vulnerability(tmp_path):
     with osv(_Osv) as url:
         done = audit(tmp_path, url, "fine good", "--require")
 
@@ -80,7 +80,7 @@ def test_no_known_vulnerability(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_a_known_vulnerability(tmp_path: Path) -> None:
+def test_a_known_vulnerability(tmp_path):
     with osv(_Osv) as url:
         done = audit(tmp_path, url, "fine bad")
 
@@ -92,7 +92,7 @@ def test_a_known_vulnerability(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--require",), 1)])
-def test_a_service_that_fails(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
+def test_a_service_that_fails(tmp_path, options, status):
     with osv(_Broken) as url:
         done = audit(tmp_path, url, "fine", *options)
 
@@ -100,7 +100,7 @@ def test_a_service_that_fails(tmp_path: Path, options: tuple[str, ...], status: 
     assert done.returncode == status
 
 
-def test_a_service_that_is_not_there(tmp_path: Path) -> None:
+def test_a_service_that_is_not_there(tmp_path):
     with osv(_Osv) as url:
         pass  # its port is closed again
 

@@ -26,7 +26,7 @@ def spoil(processes: Processes, resource: str, name: str, namespace: str, **fiel
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
-async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late: bool) -> None:
+async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late):
     async with Processes() as processes:
         if late:
             await processes.start_all(1)
@@ -42,7 +42,7 @@ async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late: bool) -> No
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
-async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late: bool) -> None:
+async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late):
     async with Processes() as processes:
         if late:
             await processes.start_all(1)
@@ -59,7 +59,7 @@ async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late: bool
         assert pair.accepted == ["node-2", "node-3", "node-4"]
 
 
-async def test_a_broken_object_does_not_keep_an_instance_from_leading() -> None:
+async def test_a_broken_object_does_not_keep_an_instance_from_leading():
     async with Processes() as processes:
         for resource in ("volumes", "replicas", "settings", "backingimages"):
             kind = {"volumes": "Volume", "replicas": "Replica", "settings": "Setting"}

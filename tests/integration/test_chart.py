@@ -67,33 +67,31 @@ def probe(*arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr + done.stdout
 
 
-def test_the_service_passes(plain: Server) -> None:
+def test_the_service_passes(plain):
     assert probe(f"http://127.0.0.1:{plain.port}") == (0, "")
 
 
-def test_with_the_client_s_certificate_it_passes_over_https(
-    over_https: Server, folders: dict[str, Path]
-) -> None:
+def test_with_the_client_s_certificate_it_passes_over_https(over_https, folders):
     files = [str(folders["client"] / file) for file in FILES]
 
     assert probe(f"https://127.0.0.1:{over_https.port}", *files) == (0, "")
 
 
-def test_without_a_certificate_it_does_not(over_https: Server, folders: dict[str, Path]) -> None:
+def test_without_a_certificate_it_does_not(over_https, folders):
     status, said = probe(f"https://127.0.0.1:{over_https.port}", str(folders["client"] / "ca.crt"))
 
     assert status == 1
     assert said.startswith("https://127.0.0.1:")
 
 
-def test_an_address_at_which_nobody_answers_does_not_pass() -> None:
+def test_an_address_at_which_nobody_answers_does_not_pass():
     status, said = probe("http://127.0.0.1:1")
 
     assert status == 1
     assert said == "http://127.0.0.1:1/filter: <urlopen error [Errno 111] Connection refused>\n"
 
 
-def test_an_answer_with_an_error_does_not_pass(plain: Server) -> None:
+def test_an_answer_with_an_error_does_not_pass(plain):
     status, said = probe(f"http://127.0.0.1:{plain.port}/prioritize?")
 
     assert status == 1
@@ -104,9 +102,7 @@ def test_an_answer_with_an_error_does_not_pass(plain: Server) -> None:
     ("option", "files"),
     [(INSECURE, ()), ("--set=tls.mode=secret", FILES), ("--set=tls.mode=certManager", FILES)],
 )
-def test_the_pod_of_the_test_has_the_files_that_it_names(
-    option: str, files: tuple[str, ...]
-) -> None:
+def test_the_pod_of_the_test_has_the_files_that_it_names(option, files):
     pod = find(hooks("", option), "Pod", f"{NAME}-test")
     [container] = pod["spec"]["containers"]
     _, url, *given = container["args"]
@@ -117,7 +113,7 @@ def test_the_pod_of_the_test_has_the_files_that_it_names(
     assert bool(files) == bool(pod["spec"].get("volumes"))
 
 
-def test_the_pod_of_the_test_is_not_taken_for_an_instance() -> None:
+def test_the_pod_of_the_test_is_not_taken_for_an_instance():
     pod = find(hooks(""), "Pod", f"{NAME}-test")
 
     assert "app" not in pod["metadata"]["labels"]

@@ -77,9 +77,7 @@ def ended(server: Server, cause: str) -> float:
         pytest.param(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", id="a request, and no other"),
     ],
 )
-def test_beyond_the_limit_the_connection_that_waits_longest_gives_way(
-    crowded: Server, sent: bytes
-) -> None:
+def test_beyond_the_limit_the_connection_that_waits_longest_gives_way(crowded, sent):
     before = ended(crowded, "displaced")
     with connected(crowded, *[sent] * 3 * LIMIT) as connections:
         assert is_answered(crowded)
@@ -90,7 +88,7 @@ def test_beyond_the_limit_the_connection_that_waits_longest_gives_way(
         crowded.wait_for(lambda: crowded.metric("connections") <= LIMIT)
 
 
-def test_an_idle_connection_of_kube_scheduler_is_used_on_under_the_limit(crowded: Server) -> None:
+def test_an_idle_connection_of_kube_scheduler_is_used_on_under_the_limit(crowded):
     used = http.client.HTTPConnection("127.0.0.1", crowded.port, timeout=PATIENCE_SECONDS)
     body = json.dumps(by_names(pods("goal2")["quad"], *NODES)).encode()
     with contextlib.closing(used), connected(crowded, *[HEAD] * (LIMIT - 1)):
@@ -108,7 +106,7 @@ def test_an_idle_connection_of_kube_scheduler_is_used_on_under_the_limit(crowded
         pytest.param(b"a: b\r\n", id="ever more headers"),
     ],
 )
-def test_headers_have_a_deadline_however_many_bytes_come(impatient: Server, trickle: bytes) -> None:
+def test_headers_have_a_deadline_however_many_bytes_come(impatient, trickle):
     before = ended(impatient, "headers_late")
     with impatient.connect() as slow:
         slow.sendall(HEAD + trickle)
@@ -129,7 +127,7 @@ def test_headers_have_a_deadline_however_many_bytes_come(impatient: Server, tric
     assert is_answered(impatient)
 
 
-def test_a_connection_without_a_request_stays_for_as_long_as_an_idle_one(impatient: Server) -> None:
+def test_a_connection_without_a_request_stays_for_as_long_as_an_idle_one(impatient):
     with impatient.connect() as early, impatient.connect() as slow:
         slow.sendall(HEAD)
         assert receive_all(slow) == b""  # the deadline for headers has passed
@@ -138,7 +136,7 @@ def test_a_connection_without_a_request_stays_for_as_long_as_an_idle_one(impatie
         assert receive_all(early).startswith(b"HTTP/1.1 200")
 
 
-def test_an_answer_that_is_not_taken_has_a_deadline(impatient: Server) -> None:
+def test_an_answer_that_is_not_taken_has_a_deadline(impatient):
     node = {"metadata": {"name": "node-4", "annotations": {"filler": "x" * 20 * MIB}}}
     request = {"Pod": pods("goal2")["quad"], "Nodes": {"items": [node]}, "NodeNames": None}
     body, before = json.dumps(request).encode(), ended(impatient, "answer_not_taken")
@@ -150,7 +148,7 @@ def test_an_answer_that_is_not_taken_has_a_deadline(impatient: Server) -> None:
     impatient.wait_for(lambda: impatient.metric("connections") == 0)
 
 
-def test_answers_that_are_not_taken_are_kept_up_to_a_bound(patient: Server) -> None:
+def test_answers_that_are_not_taken_are_kept_up_to_a_bound(patient):
     names = [f"{number:0250}" for number in range(MOST_NODES)]
     body = json.dumps(by_names(pods("goal2")["quad"], *names)).encode()
     sent = HEAD + b"content-length: %d\r\n\r\n" % len(body) + body
@@ -160,7 +158,7 @@ def test_answers_that_are_not_taken_are_kept_up_to_a_bound(patient: Server) -> N
         assert is_answered(patient)
 
 
-def test_a_body_that_nobody_reads_has_the_deadline_of_headers(impatient: Server) -> None:
+def test_a_body_that_nobody_reads_has_the_deadline_of_headers(impatient):
     before = ended(impatient, "headers_late")
     with impatient.connect() as talker:
         talker.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\nx")
@@ -169,9 +167,7 @@ def test_a_body_that_nobody_reads_has_the_deadline_of_headers(impatient: Server)
     impatient.wait_for(lambda: ended(impatient, "headers_late") == before + 1)
 
 
-def test_an_answer_given_before_the_body_has_come_can_be_read_and_the_connection_used(
-    impatient: Server,
-) -> None:
+def test_an_answer_given_before_the_body_has_come_can_be_read_and_the_connection_used(impatient):
     connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=PATIENCE_SECONDS)
     with contextlib.closing(connection):
         for _ in range(3):
@@ -182,7 +178,7 @@ def test_an_answer_given_before_the_body_has_come_can_be_read_and_the_connection
             assert kept is not None
 
 
-def test_an_upgrade_to_another_protocol_is_not_taken_up(impatient: Server) -> None:
+def test_an_upgrade_to_another_protocol_is_not_taken_up(impatient):
     with impatient.connect() as client:
         client.sendall(
             b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade, close\r\n"
@@ -192,7 +188,7 @@ def test_an_upgrade_to_another_protocol_is_not_taken_up(impatient: Server) -> No
         assert receive_all(client).startswith(b"HTTP/1.1 200")
 
 
-def test_metrics_may_have_a_port_of_their_own(impatient: Server) -> None:
+def test_metrics_may_have_a_port_of_their_own(impatient):
     paths = ("/healthz", "/readyz", "/metrics", "/debug/state")
 
     def statuses(port: int) -> list[int]:

@@ -9,7 +9,7 @@ from tests.integration.instances import NODES, VIRTUAL_TIME, Processes
 pytestmark = VIRTUAL_TIME
 
 
-async def test_it_is_not_served_unless_it_is_wanted() -> None:
+async def test_it_is_not_served_unless_it_is_wanted():
     async with Processes() as processes:
         [leader] = await processes.start_all(1)
 
@@ -17,7 +17,7 @@ async def test_it_is_not_served_unless_it_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("role", ["leader", "standby"])
-async def test_role_lease_and_versions_are_shown(role: str) -> None:
+async def test_role_lease_and_versions_are_shown(role):
     async with Processes(debug=True) as processes:
         await processes.start_all(2)
         [standby] = processes.standbys
@@ -41,7 +41,7 @@ async def test_role_lease_and_versions_are_shown(role: str) -> None:
         assert {"persistentvolumeclaims", "replicas.longhorn.io"} <= state["kinds"].keys()
 
 
-async def test_holds_and_what_they_charge_are_shown() -> None:
+async def test_holds_and_what_they_charge_are_shown():
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
 
@@ -62,7 +62,7 @@ async def test_holds_and_what_they_charge_are_shown() -> None:
         assert disk["limit_bytes"] - disk["scheduled_bytes"] == disk["logical_headroom_bytes"]
 
 
-async def test_pods_that_got_no_node_are_shown() -> None:
+async def test_pods_that_got_no_node_are_shown():
     async with Processes(debug=True) as processes:
         [leader] = await processes.start_all(1)
 
@@ -73,7 +73,7 @@ async def test_pods_that_got_no_node_are_shown() -> None:
         assert (waiting["pod"], waiting["woken"]) == ("default/quad", False)
 
 
-async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again() -> None:
+async def test_the_last_scores_are_shown_until_the_pod_is_asked_about_again():
     async with Processes(debug=True) as processes:
         [leader] = await processes.start_all(1)
 

@@ -58,7 +58,7 @@ def end_of(demo: subprocess.Popen[str]) -> str:
     return errors
 
 
-def test_it_needs_no_package_that_the_service_does_not() -> None:
+def test_it_needs_no_package_that_the_service_does_not():
     """It plays the API server with the tests' own, and users have nothing else that tests need."""
     locked = re.findall(r"^[\w.-]+", (ROOT / "requirements" / "runtime.txt").read_text(), re.M)
     missing = [
@@ -71,7 +71,7 @@ def test_it_needs_no_package_that_the_service_does_not() -> None:
     subprocess.run([sys.executable, "-c", f"{without}__main__", *missing], cwd=ROOT, check=True)
 
 
-def test_screens_fit(printed: str) -> None:
+def test_screens_fit(printed):
     screens = re.split(r"^(?=== )", printed, flags=re.MULTILINE)[1:]
 
     assert len(screens) == 5  # four, and the closing line
@@ -80,13 +80,13 @@ def test_screens_fit(printed: str) -> None:
     assert "\x1b" not in printed
 
 
-def test_the_quick_start_shows_what_is_printed(printed: str) -> None:
+def test_the_quick_start_shows_what_is_printed(printed):
     [shown] = [block.text for block in blocks(DOCS / "quick-start.md") if block.language == "text"]
 
     assert agrees(shown, printed)
 
 
-def test_it_ends_when_nobody_reads_any_more() -> None:
+def test_it_ends_when_nobody_reads_any_more():
     with started() as demo:
         assert demo.stdout is not None
         demo.stdout.readline()
@@ -95,7 +95,7 @@ def test_it_ends_when_nobody_reads_any_more() -> None:
         assert (end_of(demo), demo.returncode) == ("", 128 + signal.SIGPIPE)
 
 
-def test_it_ends_on_ctrl_c() -> None:
+def test_it_ends_on_ctrl_c():
     with started() as demo:
         assert demo.stdout is not None
         demo.stdout.readline()
@@ -104,7 +104,7 @@ def test_it_ends_on_ctrl_c() -> None:
         assert (end_of(demo), demo.returncode) == ("", 128 + signal.SIGINT)
 
 
-def test_an_unexpected_answer_ends_it_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_answer_ends_it_with_status_1(capsys):
     def expect_too_much(stage: Stage) -> None:
         stage.begin("Two nodes", "Only node-4 has room.", load(ROOT / "examples" / "goal2"))
         stage.ask("quad", ["node-3", "node-4"], expected=["node-3", "node-4"])

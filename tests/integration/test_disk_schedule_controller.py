@@ -32,7 +32,7 @@ def writes_status(call: Call) -> bool:
     return (call.verb, call.resource) == ("patch", "diskschedules/status")
 
 
-async def test_one_of_two_instances_decides() -> None:
+async def test_one_of_two_instances_decides():
     async with with_a_schedule() as controllers:
         await controllers.start_all(2)
 
@@ -44,7 +44,7 @@ async def test_one_of_two_instances_decides() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second(seed: int) -> None:
+async def test_a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second(seed):
     async with with_a_schedule(seed) as controllers:
         await controllers.start_all(2)
         await asyncio.sleep(controllers.random.uniform(0, 2))
@@ -57,9 +57,7 @@ async def test_a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_a_leader_killed_between_its_two_writes_leaves_what_the_next_one_completes(
-    seed: int,
-) -> None:
+async def test_a_leader_killed_between_its_two_writes_leaves_what_the_next_one_completes(seed):
     """Its first write purges `a`, whose owner is gone; the entry is released by the next leader."""
     async with with_a_schedule(seed) as controllers:
         await controllers.start_all(2)
@@ -77,7 +75,7 @@ async def test_a_leader_killed_between_its_two_writes_leaves_what_the_next_one_c
         await controllers.until(lambda: controllers.entries() == {left: 60}, within=within)
 
 
-async def test_a_leader_that_was_frozen_writes_nothing_when_it_goes_on() -> None:
+async def test_a_leader_that_was_frozen_writes_nothing_when_it_goes_on():
     async with with_a_schedule() as controllers:
         await controllers.start_all(2)
         frozen = controllers.leader
@@ -97,9 +95,7 @@ async def test_a_leader_that_was_frozen_writes_nothing_when_it_goes_on() -> None
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["refused", "silent"])
-async def test_what_was_asked_while_the_api_server_was_away_is_decided_after(
-    *, silent: bool
-) -> None:
+async def test_what_was_asked_while_the_api_server_was_away_is_decided_after(*, silent):
     async with with_a_schedule() as controllers:
         await controllers.start_all(2)
 
@@ -112,7 +108,7 @@ async def test_what_was_asked_while_the_api_server_was_away_is_decided_after(
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed: int) -> None:
+async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed):
     """Their passes race: each write names the version that it was decided on."""
     async with with_a_schedule(seed) as controllers:
         [first] = await controllers.start_all(1)
@@ -132,7 +128,7 @@ async def test_two_that_both_believe_to_lead_never_grant_more_than_there_is(seed
         assert sum(filter(None, conflicts)) > 0
 
 
-async def test_a_kind_that_is_not_heard_of_for_too_long_stops_the_leader_who_names_it() -> None:
+async def test_a_kind_that_is_not_heard_of_for_too_long_stops_the_leader_who_names_it():
     async with with_a_schedule() as controllers:
         [leader] = await controllers.start_all(1)
         controllers.server.faults = [
@@ -152,7 +148,7 @@ async def test_a_kind_that_is_not_heard_of_for_too_long_stops_the_leader_who_nam
         await controllers.until(lambda: controllers.entries() == {"a": 30}, within=within)
 
 
-async def test_without_the_definition_nobody_leads_until_it_is_there() -> None:
+async def test_without_the_definition_nobody_leads_until_it_is_there():
     async with Controllers() as controllers:
         removed = controllers.server.remove_resource("longhorn.io", "diskschedules")
         started = controllers.start(0)
@@ -170,7 +166,7 @@ async def test_without_the_definition_nobody_leads_until_it_is_there() -> None:
         assert await started.unready() == ""
 
 
-async def test_when_a_rival_appears_nothing_is_written_and_each_says_so() -> None:
+async def test_when_a_rival_appears_nothing_is_written_and_each_says_so():
     async with with_a_schedule() as controllers:
         processes = await controllers.start_all(2)
         by_longhorn = document(
@@ -200,7 +196,7 @@ async def test_when_a_rival_appears_nothing_is_written_and_each_says_so() -> Non
         assert [await each.unready() for each in processes] == ["", ""]
 
 
-async def test_what_is_decided_is_counted_and_each_disk_is_shown() -> None:
+async def test_what_is_decided_is_counted_and_each_disk_is_shown():
     async with with_a_schedule() as controllers:
         await controllers.start_all(1)
         leader = controllers.leader
@@ -227,7 +223,7 @@ async def test_what_is_decided_is_counted_and_each_disk_is_shown() -> None:
         assert 2 < age < 5
 
 
-async def test_health_and_metrics_are_all_that_is_served() -> None:
+async def test_health_and_metrics_are_all_that_is_served():
     async with with_a_schedule() as controllers:
         [process] = await controllers.start_all(1)
 
@@ -266,9 +262,7 @@ async def live(controllers: Controllers, *, manage_objects: bool) -> None:
 
 
 @pytest.mark.parametrize("manage_objects", [False, True])
-async def test_every_grant_is_used_in_a_whole_life_and_no_call_is_refused(
-    *, manage_objects: bool
-) -> None:
+async def test_every_grant_is_used_in_a_whole_life_and_no_call_is_refused(*, manage_objects):
     async with with_a_schedule(manage_objects=manage_objects) as controllers:
         await live(controllers, manage_objects=manage_objects)
 
@@ -276,7 +270,7 @@ async def test_every_grant_is_used_in_a_whole_life_and_no_call_is_refused(
     assert controllers.refused == []
 
 
-async def test_a_new_leader_looks_at_every_disk() -> None:
+async def test_a_new_leader_looks_at_every_disk():
     """Also at what changed while nobody led."""
     async with with_a_schedule() as controllers:
         await controllers.start_all(1)

@@ -29,7 +29,7 @@ def changes_objects(call: Call) -> bool:
     return call.resource == "diskschedules" and call.verb in ("create", "delete")
 
 
-async def test_a_disk_without_an_object_gets_one_that_becomes_ready() -> None:
+async def test_a_disk_without_an_object_gets_one_that_becomes_ready():
     async with Controllers(manage_objects=True) as controllers:
         await controllers.start_all(2)
 
@@ -48,7 +48,7 @@ async def test_a_disk_without_an_object_gets_one_that_becomes_ready() -> None:
         assert names(controllers) == [DISK]
 
 
-async def test_scenario_42_a_disk_replaced_under_its_name_gets_a_new_and_empty_object() -> None:
+async def test_scenario_42_a_disk_replaced_under_its_name_gets_a_new_and_empty_object():
     async with Controllers(manage_objects=True) as controllers:
         await controllers.start_all(1)
         await controllers.until(controllers.object, within=SOON_SECONDS)
@@ -71,7 +71,7 @@ async def test_scenario_42_a_disk_replaced_under_its_name_gets_a_new_and_empty_o
         assert verbs == [("create", DISK), ("patch", DISK), ("delete", DISK), ("create", NEW)]
 
 
-async def test_what_the_watch_shows_late_deletes_nothing() -> None:
+async def test_what_the_watch_shows_late_deletes_nothing():
     """The disk is back before the controller learns that it was replaced."""
     async with Controllers(manage_objects=True) as controllers:
         await controllers.start_all(1)
@@ -84,7 +84,7 @@ async def test_what_the_watch_shows_late_deletes_nothing() -> None:
         await controllers.always(lambda: names(controllers) == [DISK], seconds=20)
 
 
-async def test_a_disk_that_moves_to_another_node_has_its_object_there() -> None:
+async def test_a_disk_that_moves_to_another_node_has_its_object_there():
     async with Controllers(manage_objects=True) as controllers:
         await controllers.start_all(1)
         await controllers.until(controllers.object, within=SOON_SECONDS)
@@ -98,7 +98,7 @@ async def test_a_disk_that_moves_to_another_node_has_its_object_there() -> None:
         await controllers.until(is_there, within=SOON_SECONDS)
 
 
-async def test_an_object_asked_for_room_at_the_last_moment_is_looked_at_again() -> None:
+async def test_an_object_asked_for_room_at_the_last_moment_is_looked_at_again():
     """What was seen is deleted, and nothing newer: the delete conflicts, and is tried again."""
     async with Controllers(manage_objects=True) as controllers:
         await controllers.start_all(1)
@@ -113,9 +113,7 @@ async def test_an_object_asked_for_room_at_the_last_moment_is_looked_at_again() 
 
 
 @pytest.mark.parametrize("kind", [Answer(503), Answer(403), LostAnswer()])
-async def test_after_a_fault_there_is_still_one_object_for_each_disk(
-    kind: Answer | LostAnswer,
-) -> None:
+async def test_after_a_fault_there_is_still_one_object_for_each_disk(kind):
     async with Controllers(manage_objects=True) as controllers:
         for number in range(2, 6):
             status = {"diskUUID": f"uuid-{number}"}
@@ -129,7 +127,7 @@ async def test_after_a_fault_there_is_still_one_object_for_each_disk(
             assert not process.ended.done()
 
 
-async def test_beside_longhorns_own_controller_no_object_is_made_or_deleted() -> None:
+async def test_beside_longhorns_own_controller_no_object_is_made_or_deleted():
     async with Controllers(manage_objects=True) as controllers:
         put_schedule(controllers.server, managedFields=[{"manager": "longhorn-manager"}])
         controllers.start(0)
@@ -139,7 +137,7 @@ async def test_beside_longhorns_own_controller_no_object_is_made_or_deleted() ->
         assert names(controllers) == [DISK]
 
 
-async def test_a_node_that_is_being_deleted_gets_no_object() -> None:
+async def test_a_node_that_is_being_deleted_gets_no_object():
     async with Controllers(manage_objects=True) as controllers:
         deleted = node_document()
         deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

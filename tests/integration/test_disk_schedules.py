@@ -79,7 +79,7 @@ def noise(call: Call) -> bool:
         pytest.param([Fault(Answer(404), reads, 3)], id="404"),
     ],
 )
-async def test_disks_are_counted_by_them_while_they_are_served(faults: list[Fault]) -> None:
+async def test_disks_are_counted_by_them_while_they_are_served(faults):
     async with serving(2) as world:
         await world.add_pods("first")
         assert await accepted(world) == [ONE, *OTHERS]
@@ -98,7 +98,7 @@ async def test_disks_are_counted_by_them_while_they_are_served(faults: list[Faul
         assert [await each.unready() for each in world.processes.all] == ["", ""]
 
 
-async def test_an_old_role_does_no_harm_until_the_kind_is_served() -> None:
+async def test_an_old_role_does_no_harm_until_the_kind_is_served():
     async with serving() as world:
         world.processes.denied = {"diskschedules.longhorn.io"}
         await asyncio.sleep(300)
@@ -116,7 +116,7 @@ async def test_an_old_role_does_no_harm_until_the_kind_is_served() -> None:
         await world.processes.until(process.is_ready, within=9)
 
 
-async def test_a_hold_stands_until_its_replica_is_granted() -> None:
+async def test_a_hold_stands_until_its_replica_is_granted():
     async with serving() as world:
         world.set_config(node_reservation_timeout="60")
         install(world)

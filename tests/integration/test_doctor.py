@@ -34,7 +34,7 @@ SELF_REVIEWS, OWN_REVIEWS, REVIEWS = (
 )
 
 
-def test_the_manifest_grants_what_is_needed_and_nothing_else() -> None:
+def test_the_manifest_grants_what_is_needed_and_nothing_else():
     needed = {
         Grant(right.group, right.resource, right.verb, right.name, right.namespace)
         for right in needed_rights(Settings())
@@ -184,7 +184,7 @@ def answer(status: Object) -> Answer:
 
 
 @VIRTUAL_TIME
-async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_service() -> None:
+async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_service():
     async with called() as cluster:
         assert await cluster.problems() == set()
         read = [call for call in cluster.server.calls if call.client == DOCTOR]
@@ -193,7 +193,7 @@ async def test_an_installation_that_is_called_is_fine_with_the_rights_of_the_ser
 
 
 @VIRTUAL_TIME
-async def test_a_port_that_is_open_to_everything_is_found() -> None:
+async def test_a_port_that_is_open_to_everything_is_found():
     async with called() as cluster:
         cluster.server.delete("networkpolicies.networking.k8s.io", NAME, NAMESPACE)
 
@@ -209,9 +209,7 @@ async def test_a_port_that_is_open_to_everything_is_found() -> None:
         {"app.kubernetes.io/name": "aws-cluster-autoscaler"},
     ],
 )
-async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_service(
-    labels: Object,
-) -> None:
+async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_service(labels):
     async with called() as cluster:
         cluster.server.put(
             {
@@ -226,7 +224,7 @@ async def test_an_autoscaler_is_found_by_its_labels_with_the_rights_of_the_servi
 
 
 @VIRTUAL_TIME
-async def test_a_volume_that_asks_for_what_is_not_judged_is_found() -> None:
+async def test_a_volume_that_asks_for_what_is_not_judged_is_found():
     async with called() as cluster:
         cluster.server.put(document("Volume", "vol", spec={"dataEngineTransport": "rdma"}))
 
@@ -242,9 +240,7 @@ async def test_a_volume_that_asks_for_what_is_not_judged_is_found() -> None:
         ({"filterVerb": "filter", "urlPrefix": "https://elsewhere:1"}, {"scheduler-calls-wrong"}),
     ],
 )
-async def test_what_a_second_scheduler_asks_is_read_with_the_rights_of_the_service(
-    entry: dict[str, str], found: set[str]
-) -> None:
+async def test_what_a_second_scheduler_asks_is_read_with_the_rights_of_the_service(entry, found):
     url = f"http://{NAME}.{NAMESPACE}.svc:9504"
     async with called() as cluster:
         for each in second_scheduler(**{"urlPrefix": url, **entry}):
@@ -254,7 +250,7 @@ async def test_what_a_second_scheduler_asks_is_read_with_the_rights_of_the_servi
 
 
 @VIRTUAL_TIME
-async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told() -> None:
+async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told():
     async with called() as cluster:
         for each in ("extender-0", "extender-1"):
             cluster.server.delete("pods", each, NAMESPACE)
@@ -274,7 +270,7 @@ async def test_after_an_uninstall_the_leases_and_the_pods_that_ask_are_told() ->
 
 
 @VIRTUAL_TIME
-async def test_an_administrator_asks_for_the_account() -> None:
+async def test_an_administrator_asks_for_the_account():
     async with Cluster() as cluster:
         cluster.user = "admin"
         await cluster.start_all(1)
@@ -290,7 +286,7 @@ async def test_an_administrator_asks_for_the_account() -> None:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("is_in_pod", [True, False])
-async def test_before_kubernetes_1_28_who_is_in_a_pod_asks_for_itself(*, is_in_pod: bool) -> None:
+async def test_before_kubernetes_1_28_who_is_in_a_pod_asks_for_itself(*, is_in_pod):
     async with Cluster() as cluster:
         await cluster.start_all(1)
         cluster.server.faults.append(Fault(Answer(404), lambda call: call.resource == SELF_REVIEWS))
@@ -301,7 +297,7 @@ async def test_before_kubernetes_1_28_who_is_in_a_pod_asks_for_itself(*, is_in_p
 
 
 @VIRTUAL_TIME
-async def test_right_that_the_account_lacks_is_found() -> None:
+async def test_right_that_the_account_lacks_is_found():
     async with Cluster() as cluster:
         await cluster.start_all(2)
         allowed = cluster.server.interfere
@@ -320,7 +316,7 @@ async def test_right_that_the_account_lacks_is_found() -> None:
 
 
 @VIRTUAL_TIME
-async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it() -> None:
+async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it():
     async with Cluster() as cluster:
         for process in await cluster.start_all(2):
             process.freeze()
@@ -338,7 +334,7 @@ async def test_lease_that_nobody_renews_is_watched_until_others_should_have_it()
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("kind", [Hang(), Answer(403, b"no"), Answer(200, b"<html>"), Refused()])
-async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind: FaultKind) -> None:
+async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind):
     async with called() as cluster:
         strike(cluster, kind, lambda call: call.resource == "storageclasses")
         began = asyncio.get_running_loop().time()
@@ -348,7 +344,7 @@ async def test_what_cannot_be_read_is_unknown_in_bounded_time(kind: FaultKind) -
 
 
 @VIRTUAL_TIME
-async def test_kind_that_is_not_served_is_found() -> None:
+async def test_kind_that_is_not_served_is_found():
     async with called() as cluster:
         cluster.server.remove_resource("longhorn.io", "backingimages")
 
@@ -356,7 +352,7 @@ async def test_kind_that_is_not_served_is_found() -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
+async def test_the_last_call_and_the_most_candidates_are_on_the_lease():
     async with called() as cluster:
         annotations = cluster.annotations()
 
@@ -366,7 +362,7 @@ async def test_the_last_call_and_the_most_candidates_are_on_the_lease() -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_next_leader_keeps_what_the_last_one_noted() -> None:
+async def test_the_next_leader_keeps_what_the_last_one_noted():
     async with called() as cluster:
         noted = cluster.annotations()
         first = cluster.leader
@@ -386,7 +382,7 @@ async def test_the_next_leader_keeps_what_the_last_one_noted() -> None:
 
 
 @VIRTUAL_TIME
-async def test_calls_cost_no_write() -> None:
+async def test_calls_cost_no_write():
     async with Cluster() as cluster:
         await cluster.start_all(2)
         quiet = await writes_in(cluster, 30)

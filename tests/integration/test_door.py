@@ -6,7 +6,6 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -52,7 +51,7 @@ def ask(client: httpx.Client, server: Server) -> list[str]:
     return names
 
 
-def test_strangers_displace_strangers_alone(closed: Server, authority: Authority) -> None:
+def test_strangers_displace_strangers_alone(closed, authority):
     before = ended(closed, "displaced")
     certificate = authority.ca.issue_cert("kube-scheduler")
     with authority.client(certificate) as known, contextlib.ExitStack() as opened:
@@ -67,7 +66,7 @@ def test_strangers_displace_strangers_alone(closed: Server, authority: Authority
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01"], ids=["nothing", "the beginning of TLS"])
-def test_who_says_nothing_is_sent_away(closed: Server, sent: bytes) -> None:
+def test_who_says_nothing_is_sent_away(closed, sent):
     before = ended(closed, "handshake_failed")
     with closed.connect() as silent:
         silent.sendall(sent)
@@ -79,13 +78,13 @@ def test_who_says_nothing_is_sent_away(closed: Server, sent: bytes) -> None:
 @pytest.mark.parametrize(
     ("until", "status"), [("2999-12-31T00:00:00Z", 200), ("2001-01-01T00:00:00Z", 400)]
 )
-def test_plain_http_is_answered_until_a_time(authority: Authority, until: str, status: int) -> None:
+def test_plain_http_is_answered_until_a_time(authority, until, status):
     settings = authority.settings(client_ca=True)
     with serving("goal2", **settings, EXTENDER_PLAIN_UNTIL=until) as server:
         assert server.call("GET", "/healthz")[0] == status
 
 
-def test_the_metrics_take_a_share_of_the_time_and_the_answers_the_rest() -> None:
+def test_the_metrics_take_a_share_of_the_time_and_the_answers_the_rest():
     with serving("goal2", EXTENDER_METRICS_PORT="0") as server, contextlib.ExitStack() as opened:
         asking = [
             opened.enter_context(socket.create_connection(("127.0.0.1", server.metrics_port)))
@@ -105,7 +104,7 @@ def test_the_metrics_take_a_share_of_the_time_and_the_answers_the_rest() -> None
     assert share < 0.4
 
 
-def test_a_long_answer_costs_neither_the_lease_nor_the_probes(tmp_path: Path) -> None:
+def test_a_long_answer_costs_neither_the_lease_nor_the_probes(tmp_path):
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         settings = {

@@ -1,7 +1,6 @@
 """The Service leads to the leader and to nobody else, whatever others do to its slices."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -79,7 +78,7 @@ def is_published(processes: Processes) -> bool:
         add_a_stray,
     ],
 )
-async def test_edits_of_others_are_repaired(edit: Callable[[Processes], None]) -> None:
+async def test_edits_of_others_are_repaired(edit):
     async with Processes() as processes:
         await processes.start_all(1)
 
@@ -89,7 +88,7 @@ async def test_edits_of_others_are_repaired(edit: Callable[[Processes], None]) -
         await processes.until(lambda: is_published(processes), within=VERIFY_SECONDS)
 
 
-async def test_a_pod_without_an_address_is_published_once_it_has_one() -> None:
+async def test_a_pod_without_an_address_is_published_once_it_has_one():
     async with Processes() as processes:
         processes.server.put(instance_pod(0, addresses=()))
         processes.start(0)
@@ -101,7 +100,7 @@ async def test_a_pod_without_an_address_is_published_once_it_has_one() -> None:
         await processes.until(processes.is_answered, within=RETRY_SECONDS)
 
 
-async def test_both_families_follow_the_leader() -> None:
+async def test_both_families_follow_the_leader():
     async with Processes() as processes:
         processes.server.put(service("IPv4", "IPv6"))
         await processes.start_all(2)

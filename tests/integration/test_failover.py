@@ -18,9 +18,7 @@ WRITES = frozenset({"create", "update", "patch", "delete"})
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-async def test_another_instance_answers_within_the_lease_and_a_second(
-    seed: int, count: int
-) -> None:
+async def test_another_instance_answers_within_the_lease_and_a_second(seed, count):
     async with Processes(seed) as processes:
         await processes.start_all(count)
         killed = processes.leader
@@ -32,7 +30,7 @@ async def test_another_instance_answers_within_the_lease_and_a_second(
         assert processes.points_at(processes.leader)
 
 
-async def test_a_process_started_in_the_pod_of_a_killed_leader_is_another_candidate() -> None:
+async def test_a_process_started_in_the_pod_of_a_killed_leader_is_another_candidate():
     async with Processes() as processes:
         [killed] = await processes.start_all(1)
         before = processes.holder
@@ -46,7 +44,7 @@ async def test_a_process_started_in_the_pod_of_a_killed_leader_is_another_candid
         assert processes.holder != before
 
 
-async def test_of_two_processes_with_one_pod_name_one_leads() -> None:
+async def test_of_two_processes_with_one_pod_name_one_leads():
     async with Processes() as processes:
         twins = [processes.start(0), processes.start(0)]
         await processes.until(lambda: processes.leaders, within=5)
@@ -57,9 +55,7 @@ async def test_of_two_processes_with_one_pod_name_one_leads() -> None:
 
 
 @pytest.mark.parametrize("fault", [Hang(), LostAnswer(hang=True)], ids=["before", "after"])
-async def test_leader_killed_at_each_write_of_lease_and_slices_is_replaced(
-    fault: FaultKind,
-) -> None:
+async def test_leader_killed_at_each_write_of_lease_and_slices_is_replaced(fault):
     """Killed as its request is sent, or when the API server has done it; from start to end."""
     writes = await _killed_at(NEVER, fault)
     assert writes > 4, "it wrote less than a lease, two slices and some renewals"

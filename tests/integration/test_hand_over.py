@@ -17,7 +17,7 @@ STOP_SECONDS = 5.0
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-async def test_another_instance_answers_within_two_seconds(seed: int, count: int) -> None:
+async def test_another_instance_answers_within_two_seconds(seed, count):
     async with Processes(seed) as processes:
         await processes.start_all(count)
         leaving = processes.leader
@@ -31,7 +31,7 @@ async def test_another_instance_answers_within_two_seconds(seed: int, count: int
         assert leaving.ended.done()
 
 
-async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come() -> None:
+async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come():
     async with Processes() as processes:
         await processes.start_all(2)
         processes.server.latency = lambda _: (0.1, 0.1)
@@ -51,7 +51,7 @@ async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come() -> N
 
 
 @pytest.mark.parametrize("role", ["leader", "standby"])
-async def test_an_end_closes_the_connection(role: str) -> None:
+async def test_an_end_closes_the_connection(role):
     async with Processes() as processes:
         await processes.start_all(2)
         leaving = processes.leader if role == "leader" else processes.standbys[0]
@@ -63,7 +63,7 @@ async def test_an_end_closes_the_connection(role: str) -> None:
         assert leaving.ended.exception() is None
 
 
-async def test_a_part_that_fails_ends_the_process_which_hands_over_all_the_same() -> None:
+async def test_a_part_that_fails_ends_the_process_which_hands_over_all_the_same():
     async with Processes() as processes:
         await processes.start_all(2)
         failing = processes.leader
@@ -77,9 +77,7 @@ async def test_a_part_that_fails_ends_the_process_which_hands_over_all_the_same(
 
 
 @pytest.mark.parametrize("milliseconds", range(0, 420, 30))
-async def test_an_end_at_any_moment_of_the_start_leaves_lease_and_endpoints_free(
-    milliseconds: int,
-) -> None:
+async def test_an_end_at_any_moment_of_the_start_leaves_lease_and_endpoints_free(milliseconds):
     async with Processes(milliseconds, latency_seconds=0.1) as processes:
         processes.server.latency = lambda _: (0.02, 0.02)
         leaving = processes.start(0)
@@ -92,7 +90,7 @@ async def test_an_end_at_any_moment_of_the_start_leaves_lease_and_endpoints_free
         assert processes.addresses() == []
 
 
-async def test_an_end_before_the_first_list_is_complete_writes_nothing() -> None:
+async def test_an_end_before_the_first_list_is_complete_writes_nothing():
     async with Processes() as processes:
         processes.server.faults = [Fault(Hang(), lambda call: call.resource == "volumes")]
         leaving = processes.start(0)
@@ -106,9 +104,7 @@ async def test_an_end_before_the_first_list_is_complete_writes_nothing() -> None
 
 @pytest.mark.parametrize("silent", [False, True], ids=["refused", "silent"])
 @pytest.mark.parametrize("away_seconds", [0.0, 1.0, 7.0])
-async def test_an_end_while_the_api_server_is_away_is_bounded(
-    away_seconds: float, *, silent: bool
-) -> None:
+async def test_an_end_while_the_api_server_is_away_is_bounded(away_seconds, *, silent):
     async with Processes() as processes:
         [leaving] = await processes.start_all(1)
         with processes.server.outage(silent=silent):
@@ -118,7 +114,7 @@ async def test_an_end_while_the_api_server_is_away_is_bounded(
             await processes.until(leaving.ended.done, within=STOP_SECONDS)
 
 
-async def test_an_end_of_a_standby_is_not_noticed() -> None:
+async def test_an_end_of_a_standby_is_not_noticed():
     async with Processes() as processes:
         await processes.start_all(3)
         leader, leaving = processes.leader, processes.standbys[0]
@@ -130,7 +126,7 @@ async def test_an_end_of_a_standby_is_not_noticed() -> None:
         assert leaving.ended.done()
 
 
-async def test_a_rolling_restart_never_stops_the_answers_for_long() -> None:
+async def test_a_rolling_restart_never_stops_the_answers_for_long():
     async with Processes() as processes:
         await processes.start_all(3)
         for number, old in enumerate([*processes.all]):

@@ -34,7 +34,7 @@ CHOICES = pytest.mark.parametrize(
 )
 
 
-async def test_an_answer_counts_on_every_node_that_it_accepts() -> None:
+async def test_an_answer_counts_on_every_node_that_it_accepts():
     async with serving() as world:
         await world.add_pods("first", "second")
 
@@ -46,7 +46,7 @@ async def test_an_answer_counts_on_every_node_that_it_accepts() -> None:
 
 
 @CHOICES
-async def test_once_chosen_it_counts_on_the_chosen_node_alone(choose: Choice) -> None:
+async def test_once_chosen_it_counts_on_the_chosen_node_alone(choose):
     async with serving() as world:
         await world.add_pods("first", "second")
         await world.accept("first")
@@ -58,7 +58,7 @@ async def test_once_chosen_it_counts_on_the_chosen_node_alone(choose: Choice) ->
         assert (await world.ask("second")).accepted == [ONE, THREE]
 
 
-async def test_each_step_of_a_pod_with_two_claims_keeps_its_room() -> None:
+async def test_each_step_of_a_pod_with_two_claims_keeps_its_room():
     """In the order of kube-scheduler 1.36; a pod of 41 GiB fits nowhere beside it."""
     async with serving(nodes=(ONE,)) as world:
         world.add_pod("first", "a", "b", gib=30)
@@ -86,7 +86,7 @@ async def test_each_step_of_a_pod_with_two_claims_keeps_its_room() -> None:
         assert await world.ends(End.CONFIRMED) < 0.1
 
 
-async def test_the_same_pod_asked_twice_at_once_has_one_hold() -> None:
+async def test_the_same_pod_asked_twice_at_once_has_one_hold():
     async with serving() as world:
         await world.add_pods("first")
 
@@ -102,7 +102,7 @@ async def test_the_same_pod_asked_twice_at_once_has_one_hold() -> None:
         assert world.ended(End.REPLACED) == 1
 
 
-async def test_a_pod_that_restarts_where_its_replicas_are_has_no_hold() -> None:
+async def test_a_pod_that_restarts_where_its_replicas_are_has_no_hold():
     async with serving() as world:
         await world.add_pods("first")
         world.provision("first")
@@ -140,7 +140,7 @@ def bind(world: World) -> None:
     world.bind("first", ONE)
 
 
-async def test_a_hold_that_nothing_follows_ends_after_the_scheduling_timeout() -> None:
+async def test_a_hold_that_nothing_follows_ends_after_the_scheduling_timeout():
     async with serving() as world:
         await world.add_pods("first", "other")
         await world.accept("first")
@@ -153,7 +153,7 @@ async def test_a_hold_that_nothing_follows_ends_after_the_scheduling_timeout() -
 
 @pytest.mark.parametrize("state", [nothing, select, bind])
 @pytest.mark.parametrize("gone", ["deleted", "replaced", "before its watch begins"])
-async def test_a_pod_that_is_gone_ends_its_hold(state: Step, gone: str) -> None:
+async def test_a_pod_that_is_gone_ends_its_hold(state, gone):
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -168,7 +168,7 @@ async def test_a_pod_that_is_gone_ends_its_hold(state: Step, gone: str) -> None:
         await world.ends(End.POD_GONE)
 
 
-async def test_a_pod_that_is_about_to_go_keeps_its_room_only_if_it_is_bound() -> None:
+async def test_a_pod_that_is_about_to_go_keeps_its_room_only_if_it_is_bound():
     async with serving() as world:
         await world.add_pods("first", "bound")
         await world.accept("first", ONE)
@@ -186,7 +186,7 @@ async def test_a_pod_that_is_about_to_go_keeps_its_room_only_if_it_is_bound() ->
 
 
 @pytest.mark.parametrize("change", ["deleted", "removed"])
-async def test_a_selection_that_is_no_more_ends_a_hold(change: str) -> None:
+async def test_a_selection_that_is_no_more_ends_a_hold(change):
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -205,7 +205,7 @@ SCHEDULING = "scheduler-extender-pod-scheduling-timeout"
 
 
 @pytest.mark.parametrize("seconds", ["0", "1"])
-async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds: str) -> None:
+async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds):
     async with serving() as world:
         world.set_config(pod_scheduling_timeout="600")
         await world.add_pods("first")
@@ -219,7 +219,7 @@ async def test_a_shorter_scheduling_timeout_ends_what_stands_too_long(seconds: s
         await world.ends(End.NOT_CHOSEN)
 
 
-async def test_a_longer_timeout_lets_a_hold_stand_and_its_end_ends_it() -> None:
+async def test_a_longer_timeout_lets_a_hold_stand_and_its_end_ends_it():
     async with serving() as world:
         await world.add_pods("first", "second")
         world.server.put(setting(SCHEDULING, "0"))  # of Longhorn's own extender
@@ -234,7 +234,7 @@ async def test_a_longer_timeout_lets_a_hold_stand_and_its_end_ends_it() -> None:
         await world.ends(End.NOT_CHOSEN)
 
 
-async def test_a_shorter_timeout_lets_who_waits_be_answered() -> None:
+async def test_a_shorter_timeout_lets_who_waits_be_answered():
     async with serving(nodes=(ONE, TWO), wait_seconds=10.0) as world:
         await world.add_pods("first", "second")
         await world.accept("first")
@@ -248,7 +248,7 @@ async def test_a_shorter_timeout_lets_who_waits_be_answered() -> None:
         assert (await asked).accepted == [ONE, TWO]
 
 
-async def test_what_was_before_kube_schedulers_copy_counts_for_nothing() -> None:
+async def test_what_was_before_kube_schedulers_copy_counts_for_nothing():
     """A watch tells of an earlier attempt: nominated, and given up again."""
     async with serving() as world:
         await world.add_pods("first")
@@ -268,7 +268,7 @@ async def test_what_was_before_kube_schedulers_copy_counts_for_nothing() -> None
         assert await world.held_nodes("first") == (ONE, TWO, THREE)
 
 
-async def test_a_claim_tells_of_the_node_while_the_watch_of_the_pod_is_broken() -> None:
+async def test_a_claim_tells_of_the_node_while_the_watch_of_the_pod_is_broken():
     async with serving() as world:
         await world.add_pods("first")
         world.server.faults.append(Fault(Answer(500), follows, times=None))
@@ -295,7 +295,7 @@ def changed(pod: Object, change: dict[str, Any]) -> Object:
 
 
 @pytest.mark.parametrize("change", [*ODD, pytest.param({"status": "?"}, id="broken")])
-async def test_an_odd_pod_in_the_watch_ends_no_hold(change: dict[str, Any]) -> None:
+async def test_an_odd_pod_in_the_watch_ends_no_hold(change):
     async with serving() as world:
         await world.add_pods("first")
         odd = changed(world.of("pods", "first"), change)
@@ -311,9 +311,7 @@ async def test_an_odd_pod_in_the_watch_ends_no_hold(change: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("broken", [{"status": "?"}, {"spec": 1}])
-async def test_a_broken_pod_in_the_list_keeps_no_leader_from_answering(
-    broken: dict[str, Any],
-) -> None:
+async def test_a_broken_pod_in_the_list_keeps_no_leader_from_answering(broken):
     async with serving(2) as world:
         await world.add_pods("first", "broken")
         await world.accept("first")

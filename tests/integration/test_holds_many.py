@@ -33,7 +33,7 @@ def node_of(pod: str) -> str:
     return NODES[PODS.index(pod) // ON_EACH]
 
 
-async def test_many_stand_and_are_taken_over_and_end() -> None:
+async def test_many_stand_and_are_taken_over_and_end():
     """Only some of the pods can be followed, but all claims are."""
     async with holding_many(2) as world:
         assert world.count("holds", state="chosen") == MANY - 1

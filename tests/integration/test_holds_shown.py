@@ -1,7 +1,6 @@
 """What becomes of holds shows in the metrics, and in one line of the log for each."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from structlog.testing import capture_logs
@@ -29,7 +28,7 @@ def ends_of(lines: list[EventDict]) -> list[EventDict]:
     return [line for line in lines if line["event"] == "hold.ended"]
 
 
-async def test_holds_are_counted_by_state() -> None:
+async def test_holds_are_counted_by_state():
     async with serving() as world:
         await world.add_pods("first", "second", "third", gib=10)
         await world.accept("first")
@@ -42,7 +41,7 @@ async def test_holds_are_counted_by_state() -> None:
         assert world.count("holds", state="chosen") == 1
 
 
-async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts() -> None:
+async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts():
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -64,7 +63,7 @@ async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts() -> None:
         assert world.count("holds", state="chosen") == 0
 
 
-async def test_a_pod_that_is_not_bound_is_timed_until_the_end() -> None:
+async def test_a_pod_that_is_not_bound_is_timed_until_the_end():
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -76,7 +75,7 @@ async def test_a_pod_that_is_not_bound_is_timed_until_the_end() -> None:
         assert observed(world, CHOSEN) == (0, 0.0)
 
 
-async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> None:
+async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end():
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -93,7 +92,7 @@ async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end() -> N
         assert observed(world, RESERVED, replicas_scheduled="false") == (1, 3 * PLACING_SECONDS)
 
 
-async def test_in_mode_node_the_time_for_placing_begins_with_the_binding() -> None:
+async def test_in_mode_node_the_time_for_placing_begins_with_the_binding():
     """It closes the node to others."""
     async with serving(reservation_mode=Mode.NODE) as world:
         await world.add_pods("first")
@@ -118,7 +117,7 @@ def bind_and_place_late(world: World) -> None:
     world.attach("first", TWO)
 
 
-async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still() -> None:
+async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still():
     async with serving() as world:
         await world.add_pods("first")
         await world.settled()
@@ -149,9 +148,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("step", "why", "node", "seconds"), ENDS)
-async def test_each_end_is_one_line(
-    step: Callable[[World], None], why: str, node: str, seconds: float
-) -> None:
+async def test_each_end_is_one_line(step, why, node, seconds):
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -171,7 +168,7 @@ async def test_each_end_is_one_line(
         }
 
 
-async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_hold() -> None:
+async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_hold():
     async with serving() as world:
         await world.add_pods("first")
         with capture_logs() as lines:
@@ -182,7 +179,7 @@ async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_hold() -> Non
         assert observed(world, WAITED, pod_scheduled="false")[0] == 2
 
 
-async def test_who_waits_to_be_woken_is_counted() -> None:
+async def test_who_waits_to_be_woken_is_counted():
     async with serving(nodes=(ONE,)) as world:
         await world.add_pods("first", "second")
         await world.accept("first")

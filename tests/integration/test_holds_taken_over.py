@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fakes import Answer, Call, Delay, Fault, FaultKind
+from tests.fakes import Answer, Call, Delay, Fault
 from tests.integration.instances import VIRTUAL_TIME, Process
 from tests.integration.scheduling import ONE, THREE, TWO, Held, World, serving
 
 pytestmark = VIRTUAL_TIME
 
 
-async def test_a_leader_that_ends_waits_until_the_last_choice_shows() -> None:
+async def test_a_leader_that_ends_waits_until_the_last_choice_shows():
     async with serving(2) as world:
         await world.add_pods("first", "other")
         await world.accept("first")
@@ -30,7 +30,7 @@ async def test_a_leader_that_ends_waits_until_the_last_choice_shows() -> None:
         assert (await world.ask("other")).accepted == [ONE, THREE]
 
 
-async def test_a_leader_that_ends_does_not_wait_for_what_was_chosen() -> None:
+async def test_a_leader_that_ends_does_not_wait_for_what_was_chosen():
     """One of two candidates was accepted."""
     async with serving(2, nodes=(ONE, TWO)) as world:
         await world.add_pods("full", "first")
@@ -47,7 +47,7 @@ async def test_a_leader_that_ends_does_not_wait_for_what_was_chosen() -> None:
         assert took < 0.1
 
 
-async def test_a_leader_that_ends_waits_a_second_at_most() -> None:
+async def test_a_leader_that_ends_waits_a_second_at_most():
     async with serving(2) as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -59,7 +59,7 @@ async def test_a_leader_that_ends_waits_a_second_at_most() -> None:
         assert took == pytest.approx(1.0, abs=0.05)
 
 
-async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() -> None:
+async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster():
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -83,7 +83,7 @@ async def test_turning_the_service_off_and_on_keeps_what_shows_in_the_cluster() 
         pytest.param(False, id="1.34"),
     ],
 )
-async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated: bool) -> None:
+async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated):
     async with serving(2) as world:
         await world.add_pods("first", "other")
         await world.accept("first")
@@ -102,7 +102,7 @@ async def test_a_claim_heard_of_before_its_volume_is_held(*, nominated: bool) ->
         assert await world.held() == held
 
 
-async def test_a_pod_whose_volume_is_gone_delays_no_take_over() -> None:
+async def test_a_pod_whose_volume_is_gone_delays_no_take_over():
     """It has a node and waits for ever for what its claim was bound to."""
     async with serving(2) as world:
         await world.add_pods("stuck")
@@ -155,7 +155,7 @@ ENDS = pytest.mark.parametrize("end", [Process.terminate, Process.kill])
 
 @ENDS
 @STATES
-async def test_the_next_leader_holds_the_same(state: Step, end: Callable[[Process], None]) -> None:
+async def test_the_next_leader_holds_the_same(state, end):
     async with serving(2) as world:
         world.add_pod("first", "a", "b", gib=30)
         await world.add_pods("other", gib=50)
@@ -173,7 +173,7 @@ async def test_the_next_leader_holds_the_same(state: Step, end: Callable[[Proces
 
 
 @STATES
-async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
+async def test_a_leader_that_was_away_holds_the_same_again(state):
     async with serving() as world:
         world.add_pod("first", "a", "b", gib=30)
         await world.add_pods("other", gib=50)
@@ -193,7 +193,7 @@ async def test_a_leader_that_was_away_holds_the_same_again(state: Step) -> None:
 
 
 @ENDS
-async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process], None]) -> None:
+async def test_what_is_placed_meanwhile_is_held_no_more(end):
     async with serving(2) as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -208,7 +208,7 @@ async def test_what_is_placed_meanwhile_is_held_no_more(end: Callable[[Process],
         assert await world.held() == []
 
 
-async def test_a_frozen_leader_that_resumes_holds_nothing() -> None:
+async def test_a_frozen_leader_that_resumes_holds_nothing():
     async with serving(2) as world:
         await world.add_pods("first", "second", "other")
         await world.accept("first")
@@ -229,7 +229,7 @@ async def test_a_frozen_leader_that_resumes_holds_nothing() -> None:
         assert (await world.ask("other")).accepted == [THREE]
 
 
-async def test_a_leader_that_is_frozen_for_a_while_learns_what_it_missed() -> None:
+async def test_a_leader_that_is_frozen_for_a_while_learns_what_it_missed():
     async with serving() as world:
         await world.add_pods("first", "second", "third")
         await world.accept("first", ONE)
@@ -255,7 +255,7 @@ def lists_pods(call: Call) -> bool:
     return (call.verb, call.resource, call.name) == ("list", "pods", "")
 
 
-async def test_a_new_leader_answers_only_when_it_knows_what_to_hold() -> None:
+async def test_a_new_leader_answers_only_when_it_knows_what_to_hold():
     async with serving(2) as world:
         await world.add_pods("first", "other")
         await world.accept("first")
@@ -276,9 +276,7 @@ async def test_a_new_leader_answers_only_when_it_knows_what_to_hold() -> None:
 
 
 @pytest.mark.parametrize("failure", [Answer(403), Answer(500), Answer(410), Answer(200, b"{")])
-async def test_a_new_leader_that_cannot_list_the_pods_tries_until_it_can(
-    failure: FaultKind,
-) -> None:
+async def test_a_new_leader_that_cannot_list_the_pods_tries_until_it_can(failure):
     async with serving(2) as world:
         await world.add_pods("first")
         await world.accept("first")
@@ -296,7 +294,7 @@ async def test_a_new_leader_that_cannot_list_the_pods_tries_until_it_can(
         assert await world.held_nodes("first") == (ONE,)
 
 
-async def test_a_listing_that_outlives_its_term_counts_for_nothing() -> None:
+async def test_a_listing_that_outlives_its_term_counts_for_nothing():
     """The pod is bound and runs before the second term begins."""
     async with serving() as world:
         await world.add_pods("first")

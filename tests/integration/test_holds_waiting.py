@@ -1,7 +1,7 @@
 """An answer waits if, and only if, the choice of another pod's node may change it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,7 +53,7 @@ class Asked:
         return asked
 
 
-async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
+async def test_a_choice_that_leaves_room_is_answered_at_once():
     async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
 
@@ -65,7 +65,7 @@ async def test_a_choice_that_leaves_room_is_answered_at_once() -> None:
         assert await world.held_nodes("second") == (TWO,)
 
 
-async def test_a_leader_that_ends_lets_nobody_wait() -> None:
+async def test_a_leader_that_ends_lets_nobody_wait():
     async with with_open_hold(count=2) as world:
         asked = await Asked.and_waits(world, "second")
 
@@ -77,7 +77,7 @@ async def test_a_leader_that_ends_lets_nobody_wait() -> None:
         assert seconds < 0.2 + PROMPTLY_SECONDS
 
 
-async def test_who_loses_the_lease_lets_nobody_wait() -> None:
+async def test_who_loses_the_lease_lets_nobody_wait():
     async with with_open_hold() as world:
         asked = await Asked.and_waits(world, "second")
         lease = world.processes.lease()
@@ -107,7 +107,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_the_next_pod_waits_until_the_first_is_bound() -> None:
+async def test_the_next_pod_waits_until_the_first_is_bound():
     async with locking() as world:
         await world.accept("first")
         asked = asyncio.create_task(world.ask("second"))
@@ -125,7 +125,7 @@ async def test_the_next_pod_waits_until_the_first_is_bound() -> None:
         assert (answer.accepted, answer.rejected) == ([ONE, THREE], {TWO: RESERVED})
 
 
-async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone() -> None:
+async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone():
     """Only kube-schedulers that ask about two pods at once come to this."""
     async with locking() as world:
         await world.accept("first")
@@ -142,9 +142,7 @@ async def test_who_waited_in_vain_is_woken_when_the_lock_is_gone() -> None:
 
 
 @pytest.mark.parametrize("end", [Process.terminate, Process.kill])
-async def test_the_next_leader_locks_for_a_pod_that_is_not_bound_yet(
-    end: Callable[[Process], None],
-) -> None:
+async def test_the_next_leader_locks_for_a_pod_that_is_not_bound_yet(end):
     async with locking(2) as world:
         await world.accept("first")
         world.nominate("first", ONE)
@@ -178,7 +176,7 @@ async def ask_all(world: World, names: Sequence[str]) -> list[Answer]:
     return [await world.ask(name) for name in names]
 
 
-async def test_each_gets_one_node_and_all_find_one() -> None:
+async def test_each_gets_one_node_and_all_find_one():
     async with serving() as world:
         await add_members(world, MEMBERS)
 
@@ -190,7 +188,7 @@ async def test_each_gets_one_node_and_all_find_one() -> None:
         assert [each.state for each in await world.held()] == ["chosen"] * 3
 
 
-async def test_a_leader_that_ends_waits_until_their_nodes_show() -> None:
+async def test_a_leader_that_ends_waits_until_their_nodes_show():
     async with serving(2) as world:
         await add_members(world, MEMBERS)
         answers = await ask_all(world, MEMBERS)
@@ -208,7 +206,7 @@ async def test_a_leader_that_ends_waits_until_their_nodes_show() -> None:
         assert {*[each.nodes for each in await world.held()]} == {(ONE,), (TWO,), (THREE,)}
 
 
-async def test_a_group_that_does_not_fit_is_not_woken_by_what_was_held_for_itself() -> None:
+async def test_a_group_that_does_not_fit_is_not_woken_by_what_was_held_for_itself():
     """Another pod is, and the group once there is one more node."""
     async with serving() as world:
         await add_members(world, (*MEMBERS, "m4"))

@@ -1,7 +1,6 @@
 """A pod that got no node is woken when there is room for it, since kube-scheduler sees none."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -24,7 +23,7 @@ def grow(world: World, node: str, gib: int) -> None:
 
 
 @pytest.mark.parametrize("end", ["pod deleted", "disk grown", "replica deleted", "time out"])
-async def test_whatever_makes_room_wakes_who_was_rejected(end: str) -> None:
+async def test_whatever_makes_room_wakes_who_was_rejected(end):
     async with serving(nodes=(ONE,)) as world:
         await world.add_pods("first", "second")
         await world.accept("first")
@@ -46,7 +45,7 @@ async def test_whatever_makes_room_wakes_who_was_rejected(end: str) -> None:
         assert world.woken == ["second"]
 
 
-async def test_an_event_that_says_held_is_renewed_once_the_hold_is_over() -> None:
+async def test_an_event_that_says_held_is_renewed_once_the_hold_is_over():
     async with serving(nodes=(ONE,)) as world:
         await world.add_pods("first", "second")
         await world.accept("first")
@@ -61,7 +60,7 @@ async def test_an_event_that_says_held_is_renewed_once_the_hold_is_over() -> Non
         assert world.woken == ["second"]
 
 
-async def test_nobody_is_woken_who_does_not_want_it() -> None:
+async def test_nobody_is_woken_who_does_not_want_it():
     async with serving(wake_up=False) as world:
         await world.add_pods("first", "second")
         await world.accept("first")
@@ -74,9 +73,7 @@ async def test_nobody_is_woken_who_does_not_want_it() -> None:
 
 
 @pytest.mark.parametrize("end", [Process.terminate, Process.kill])
-async def test_a_new_leader_wakes_whom_the_one_before_rejected(
-    end: Callable[[Process], None],
-) -> None:
+async def test_a_new_leader_wakes_whom_the_one_before_rejected(end):
     async with serving(2) as world:
         await world.add_pods("first", "second")
         await world.accept("first", ONE)
@@ -91,7 +88,7 @@ async def test_a_new_leader_wakes_whom_the_one_before_rejected(
         assert (await world.ask("second")).accepted == [ONE, TWO, THREE]
 
 
-async def test_an_old_leader_wakes_nobody() -> None:
+async def test_an_old_leader_wakes_nobody():
     async with serving(2) as world:
         await world.add_pods("first", "second")
         await world.accept("first")

@@ -4,7 +4,6 @@ import contextlib
 import json
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -62,18 +61,18 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         return Life(status, errors, live.lines(), server.calls, answer, metrics)
 
 
-def test_sigterm_ends_it_with_success(life: Life) -> None:
+def test_sigterm_ends_it_with_success(life):
     assert (life.status, life.errors) == (0, [])
 
 
-def test_it_takes_the_lease_and_gives_it_back(life: Life) -> None:
+def test_it_takes_the_lease_and_gives_it_back(life):
     holders = [lease["spec"]["holderIdentity"] for lease in written(life.calls, "leases")]
 
     assert holders[0].startswith("extender-0_")
     assert [*dict.fromkeys(holders)] == [holders[0], ""]
 
 
-def test_it_publishes_its_pod_and_withdraws_it(life: Life) -> None:
+def test_it_publishes_its_pod_and_withdraws_it(life):
     published = [
         [endpoint["addresses"] for endpoint in each["endpoints"]]
         for each in written(life.calls, "endpointslices")
@@ -82,26 +81,26 @@ def test_it_publishes_its_pod_and_withdraws_it(life: Life) -> None:
     assert published == [[["10.42.0.1"]], []]
 
 
-def test_it_answers_from_what_it_has_read(life: Life) -> None:
+def test_it_answers_from_what_it_has_read(life):
     assert "pair-a is not in the cluster" in json.loads(life.answer)["Error"]
 
 
-def test_its_heartbeat_beats(life: Life) -> None:
+def test_its_heartbeat_beats(life):
     assert b'longhorn_scheduler_extender_heartbeat{node="node-1"} 1.0' in life.metrics
 
 
-def test_every_line_is_an_event(life: Life) -> None:
+def test_every_line_is_an_event(life):
     events = [json.loads(line)["event"] for line in life.log]
 
     assert {"serve.started", "lease.acquired", "endpointslice.published"} <= {*events}
     assert events[-3:] == ["lease.released", "endpointslice.withdrawn", "serve.stopped"]
 
 
-def test_its_log_does_not_tell_its_token(life: Life) -> None:
+def test_its_log_does_not_tell_its_token(life):
     assert BEARER not in "".join(life.log)
 
 
-def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
+def test_it_ends_soon_if_the_api_server_has_gone(tmp_path):
     with contextlib.ExitStack() as until_gone, contextlib.ExitStack() as stack:
         port = until_gone.enter_context(in_a_thread(api_server(service(), instance_pod(0)))).port
         live = stack.enter_context(serving_cluster(tmp_path, port))
@@ -113,7 +112,7 @@ def test_it_ends_soon_if_the_api_server_has_gone(tmp_path: Path) -> None:
     assert (status, errors) == (0, [])
 
 
-async def test_process_whose_log_is_on_a_full_disk_answers_and_ends_well(tmp_path: Path) -> None:
+async def test_process_whose_log_is_on_a_full_disk_answers_and_ends_well(tmp_path):
     (tmp_path / "extender-0.log").symlink_to("/dev/full")
     with in_a_thread(api_server(service(), instance_pod(0))) as served:
         live = instance_process(tmp_path, 0, served.port)
@@ -128,7 +127,7 @@ async def test_process_whose_log_is_on_a_full_disk_answers_and_ends_well(tmp_pat
     assert live.process.returncode == 0
 
 
-def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path: Path) -> None:
+def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path):
     with in_a_thread(api_server()) as closed:
         pass
     with serving_cluster(tmp_path, closed.port) as live:
@@ -146,7 +145,7 @@ def test_without_an_api_server_it_stays_up_and_says_why_it_is_not_ready(tmp_path
     assert (status, errors) == (0, [])
 
 
-def test_the_controller_leads_serves_its_health_and_gives_the_lease_back(tmp_path: Path) -> None:
+def test_the_controller_leads_serves_its_health_and_gives_the_lease_back(tmp_path):
     server = api_server()
     server.add_resource(DISK_SCHEDULES)
     with (
@@ -167,9 +166,7 @@ def test_the_controller_leads_serves_its_health_and_gives_the_lease_back(tmp_pat
     assert leases[-1]["spec"]["holderIdentity"] == ""
 
 
-def test_a_setting_that_the_controller_does_not_have_is_an_error_of_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_setting_that_the_controller_does_not_have_is_an_error_of_one_line(monkeypatch, capsys):
     monkeypatch.setenv("EXTENDER_STEP_LIMIT", "1")
 
     assert run_command(["disk-schedule-controller"]) == 2

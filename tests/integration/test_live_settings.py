@@ -15,7 +15,7 @@ async def is_off(processes: Processes) -> bool:
     return not processes.leaders and processes.holder == "" and processes.addresses() == []
 
 
-async def test_disabling_gives_back_the_lease_and_the_endpoints() -> None:
+async def test_disabling_gives_back_the_lease_and_the_endpoints():
     async with Processes() as processes:
         await processes.start_all(2)
 
@@ -25,7 +25,7 @@ async def test_disabling_gives_back_the_lease_and_the_endpoints() -> None:
         await processes.always(lambda: is_off(processes), seconds=20)
 
 
-async def test_a_disabled_instance_is_ready_and_names_the_setting() -> None:
+async def test_a_disabled_instance_is_ready_and_names_the_setting():
     async with Processes() as processes:
         [process] = await processes.start_all(1)
 
@@ -42,7 +42,7 @@ async def test_a_disabled_instance_is_ready_and_names_the_setting() -> None:
         )
 
 
-async def test_a_service_that_is_off_from_the_start_never_leads() -> None:
+async def test_a_service_that_is_off_from_the_start_never_leads():
     async with Processes() as processes:
         processes.server.put(config_map(scheduler_extender_enabled="false"))
         processes.start(0)
@@ -52,7 +52,7 @@ async def test_a_service_that_is_off_from_the_start_never_leads() -> None:
         assert processes.addresses() == []
 
 
-async def test_enabled_again_it_leads_again() -> None:
+async def test_enabled_again_it_leads_again():
     async with Processes() as processes:
         await processes.start_all(3)
         processes.server.put(config_map(scheduler_extender_enabled="false"))

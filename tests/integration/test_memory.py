@@ -6,7 +6,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.integration.attacks import (
     CLIENT,
@@ -34,7 +33,7 @@ async def seen(at: Target, send: Callable[[], Counter[str]]) -> Counter[str]:
     return await asyncio.to_thread(send)
 
 
-async def test_requests_that_are_invented_or_large_leave_nothing_behind(tmp_path: Path) -> None:
+async def test_requests_that_are_invented_or_large_leave_nothing_behind(tmp_path):
     async with target(tmp_path, NODES) as at:
         before_bytes = at.process.resident_bytes
         bodies = invented(at, 20, other_names)
@@ -51,7 +50,7 @@ async def test_requests_that_are_invented_or_large_leave_nothing_behind(tmp_path
         assert remembered < 21 * 5_000
 
 
-async def test_a_body_of_128_mib_is_answered_or_refused_within_300_mib(tmp_path: Path) -> None:
+async def test_a_body_of_128_mib_is_answered_or_refused_within_300_mib(tmp_path):
     async with target(tmp_path, NODES) as at:
         whole, names = [whole_nodes(at, BODY_BYTES)], [SWELLING["names"].of(BODY_BYTES)]
 

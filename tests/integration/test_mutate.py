@@ -111,9 +111,7 @@ def created(client: httpx.Client, server: Server, pod: Object) -> Object:
         pytest.param([ephemeral(storageClassName="longhorn-local")], id="ephemeral"),
     ],
 )
-def test_a_pod_that_may_have_longhorn_volumes_gets_the_resource(
-    client: httpx.Client, server: Server, volumes: list[Object]
-) -> None:
+def test_a_pod_that_may_have_longhorn_volumes_gets_the_resource(client, server, volumes):
     pod = new_pod(*volumes)
 
     assert created(client, server, pod) == with_resource(pod)
@@ -128,26 +126,20 @@ def test_a_pod_that_may_have_longhorn_volumes_gets_the_resource(
         pytest.param([ephemeral()], id="ephemeral of the default class"),
     ],
 )
-def test_a_pod_with_other_volumes_is_created_as_it_is(
-    client: httpx.Client, server: Server, volumes: list[Object]
-) -> None:
+def test_a_pod_with_other_volumes_is_created_as_it_is(client, server, volumes):
     pod = new_pod(*volumes)
 
     assert created(client, server, pod) == pod
 
 
-def test_to_ask_about_a_pod_again_changes_nothing_more(
-    client: httpx.Client, strict: Server
-) -> None:
+def test_to_ask_about_a_pod_again_changes_nothing_more(client, strict):
     once = created(client, strict, new_pod(of_claim("quad-a")))
 
     assert once == with_resource(new_pod(of_claim("quad-a")), schedulerName=SECOND)
     assert created(client, strict, once) == once
 
 
-def test_outcomes_and_times_are_counted(
-    client: httpx.Client, ca: trustme.CA, folder: Path, tmp_path: Path
-) -> None:
+def test_outcomes_and_times_are_counted(client, ca, folder, tmp_path):
     asking = with_resource(new_pod(of_claim("quad-a")))
     with serving(str(folder), **webhook_settings(ca, tmp_path)) as server:
         for pod in (new_pod(of_claim("quad-a")), asking, new_pod(), new_pod(nodeName="node-1")):
@@ -161,9 +153,7 @@ def test_outcomes_and_times_are_counted(
         assert server.metric("requests_in_flight") == 0
 
 
-def test_a_body_that_is_too_large_is_refused_and_others_are_served(
-    client: httpx.Client, strict: Server
-) -> None:
+def test_a_body_that_is_too_large_is_refused_and_others_are_served(client, strict):
     pod = new_pod(of_claim("quad-a"))
     large = {**pod, "metadata": {"annotations": {"filler": "x" * LIMIT_BYTES}}}
 
@@ -171,7 +161,7 @@ def test_a_body_that_is_too_large_is_refused_and_others_are_served(
     assert created(client, strict, pod) == with_resource(pod, schedulerName=SECOND)
 
 
-def test_each_port_serves_its_own_clients_alone(client: httpx.Client, server: Server) -> None:
+def test_each_port_serves_its_own_clients_alone(client, server):
     url = f"https://{HOST}:{server.webhook_port}"
 
     statuses = [client.get(url + path).status_code for path in ("/metrics", "/healthz", "/mutate")]
@@ -180,9 +170,7 @@ def test_each_port_serves_its_own_clients_alone(client: httpx.Client, server: Se
     assert server.call("POST", "/mutate", b"{}")[0] == 404
 
 
-def test_a_new_certificate_is_served_without_a_restart(
-    ca: trustme.CA, folder: Path, tmp_path: Path
-) -> None:
+def test_a_new_certificate_is_served_without_a_restart(ca, folder, tmp_path):
     new = trustme.CA()
     pod = new_pod(of_claim("quad-a"))
     with serving(str(folder), **webhook_settings(ca, tmp_path)) as server:
@@ -195,9 +183,7 @@ def test_a_new_certificate_is_served_without_a_restart(
 
 
 @pytest.mark.parametrize("missing", ["tls.crt", "tls.key"])
-def test_a_certificate_that_cannot_be_read_stops_the_start(
-    ca: trustme.CA, folder: Path, tmp_path: Path, missing: str
-) -> None:
+def test_a_certificate_that_cannot_be_read_stops_the_start(ca, folder, tmp_path, missing):
     given = webhook_settings(ca, tmp_path)
     (tmp_path / missing).unlink()
 

@@ -21,7 +21,7 @@ NOT_ADDED = "the pod does not ask for the Longhorn scheduler extender: "
 ADVICE = "; if it has Longhorn volumes, create it again later"
 
 
-async def test_leader_and_standbys_answer_alike() -> None:
+async def test_leader_and_standbys_answer_alike():
     async with Processes(**WEBHOOK) as processes:
         started = await processes.start_all(3)
 
@@ -32,7 +32,7 @@ async def test_leader_and_standbys_answer_alike() -> None:
         assert [each.headers.get("connection") for each in answers] == [None] * 3
 
 
-async def test_before_it_knows_the_cluster_an_instance_warns_and_lets_the_pod_be() -> None:
+async def test_before_it_knows_the_cluster_an_instance_warns_and_lets_the_pod_be():
     async with Processes(**WEBHOOK) as processes:
         started = processes.start(0)
 
@@ -49,7 +49,7 @@ async def test_before_it_knows_the_cluster_an_instance_warns_and_lets_the_pod_be
         assert admitted({}, (await started.mutate(review(new_pod()))).json()) == {}
 
 
-async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it() -> None:
+async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it():
     async with Processes(**WEBHOOK) as processes:
         [only] = await processes.start_all(1)
         processes.server.put(
@@ -66,9 +66,7 @@ async def test_while_the_extender_is_disabled_pods_do_not_get_to_wait_for_it() -
 
 
 @pytest.mark.parametrize("inject", [{}, {"scheduler_extender_inject": "false"}])
-async def test_before_injection_has_begun_and_after_its_end_pods_stay_as_they_are(
-    inject: dict[str, str],
-) -> None:
+async def test_before_injection_has_begun_and_after_its_end_pods_stay_as_they_are(inject):
     async with Processes(**WEBHOOK) as processes:
         [only] = await processes.start_all(1)
         processes.server.put(config_map(**inject))
@@ -85,7 +83,7 @@ async def test_before_injection_has_begun_and_after_its_end_pods_stay_as_they_ar
         assert not asked.error  # pods that ask already are answered
 
 
-async def test_an_instance_that_is_told_to_end_answers_until_it_has() -> None:
+async def test_an_instance_that_is_told_to_end_answers_until_it_has():
     async with Processes(**WEBHOOK) as processes:
         [only] = await processes.start_all(1)
         only.terminate()
@@ -96,7 +94,7 @@ async def test_an_instance_that_is_told_to_end_answers_until_it_has() -> None:
         assert admitted(POD, answer.json()) == with_resource(POD)
 
 
-async def test_without_the_settings_there_is_no_webhook() -> None:
+async def test_without_the_settings_there_is_no_webhook():
     async with Processes() as processes:
         [only] = await processes.start_all(1)
 

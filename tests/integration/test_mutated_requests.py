@@ -36,7 +36,7 @@ def connected(server: Server, verb: str) -> http.client.HTTPConnection:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_mutated_requests_are_answered_and_the_process_goes_on(server: Server, verb: str) -> None:
+def test_mutated_requests_are_answered_and_the_process_goes_on(server, verb):
     random, bodies, seen = Random(1), recorded(verb), Counter[int]()
     connection = connected(server, verb)
 
@@ -53,6 +53,6 @@ def test_mutated_requests_are_answered_and_the_process_goes_on(server: Server, v
     assert server.filter(by_names(pods("goal2")["pair"], "node-2"))["NodeNames"] == ["node-2"]
 
 
-def test_unchanged_ones_are_understood() -> None:
+def test_unchanged_ones_are_understood():
     """Or the changes would tell little."""
     assert all(recorded(verb) for verb in VERBS)

@@ -5,14 +5,14 @@ from tests.integration.instances import NODES, VIRTUAL_TIME, Processes
 pytestmark = VIRTUAL_TIME
 
 
-async def test_it_is_not_served_unless_it_is_wanted() -> None:
+async def test_it_is_not_served_unless_it_is_wanted():
     async with Processes() as processes:
         [leader] = await processes.start_all(1)
 
         assert (await leader.get("/")).status_code == 404
 
 
-async def test_nodes_holds_and_waiting_pods_are_in_it() -> None:
+async def test_nodes_holds_and_waiting_pods_are_in_it():
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
         await leader.filter(body=processes.request("pair"))
@@ -31,7 +31,7 @@ async def test_nodes_holds_and_waiting_pods_are_in_it() -> None:
         assert '"reasons":[{"code":' in answer.text
 
 
-async def test_a_pod_that_got_a_node_waits_no_longer() -> None:
+async def test_a_pod_that_got_a_node_waits_no_longer():
     async with Processes(debug=True, pods=1) as processes:
         [leader] = await processes.start_all(1)
         await leader.filter(body=processes.request("quad", "node-1"))
@@ -42,7 +42,7 @@ async def test_a_pod_that_got_a_node_waits_no_longer() -> None:
         assert '"kind":"pending"' not in (await leader.get("/")).text
 
 
-async def test_a_standby_names_the_leader() -> None:
+async def test_a_standby_names_the_leader():
     async with Processes(debug=True) as processes:
         await processes.start_all(2)
         [standby] = processes.standbys

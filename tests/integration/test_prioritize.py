@@ -10,7 +10,7 @@ from tests.integration.scheduling import ONE, THREE, TWO, serving
 pytestmark = VIRTUAL_TIME
 
 
-async def test_the_leader_scores_every_candidate_and_keeps_the_connection() -> None:
+async def test_the_leader_scores_every_candidate_and_keeps_the_connection():
     async with Processes() as processes:
         await processes.start_all(3)
 
@@ -21,7 +21,7 @@ async def test_the_leader_scores_every_candidate_and_keeps_the_connection() -> N
         assert answer.scores["node-1"] == 0  # which /filter rejects
 
 
-async def test_others_have_no_score_and_close_the_connection() -> None:
+async def test_others_have_no_score_and_close_the_connection():
     async with Processes() as processes:
         await processes.start_all(3)
 
@@ -31,7 +31,7 @@ async def test_others_have_no_score_and_close_the_connection() -> None:
         assert {tuple(each) for each in answers if each} == {(503, True, error)}
 
 
-async def test_who_is_disabled_has_no_score() -> None:
+async def test_who_is_disabled_has_no_score():
     async with serving() as world:
         world.add_pod("first")
         leader = world.leader
@@ -45,7 +45,7 @@ async def test_who_is_disabled_has_no_score() -> None:
         assert "disabled" in json.loads(answer.body)["error"]
 
 
-async def test_balance_is_what_the_setting_says() -> None:
+async def test_balance_is_what_the_setting_says():
     async with serving(balance=Balance.PACK) as world:
         await world.add_pods("first", "second", gib=40)
         world.provision("first")
@@ -61,7 +61,7 @@ async def test_balance_is_what_the_setting_says() -> None:
 RANK = "chosen_node_rank"
 
 
-async def test_the_place_of_the_chosen_node_among_the_scores_is_counted_once() -> None:
+async def test_the_place_of_the_chosen_node_among_the_scores_is_counted_once():
     """The node of the first pod has no room for the second, and was chosen all the same."""
     async with serving() as world:
         await world.add_pods("first", "second")
@@ -80,7 +80,7 @@ async def test_the_place_of_the_chosen_node_among_the_scores_is_counted_once() -
         assert (world.count(f"{RANK}_count"), world.count(f"{RANK}_sum")) == (1, 3)
 
 
-async def test_who_leads_no_more_forgets_the_scores() -> None:
+async def test_who_leads_no_more_forgets_the_scores():
     async with serving() as world:
         await world.add_pods("first")
         leader = world.leader
@@ -93,7 +93,7 @@ async def test_who_leads_no_more_forgets_the_scores() -> None:
         assert (await leader.get("/debug/state")).json()["scores"] == []
 
 
-async def test_attached_bytes_are_counted_by_the_leader_alone() -> None:
+async def test_attached_bytes_are_counted_by_the_leader_alone():
     async with serving(2) as world:
         await world.add_pods("first", "second", gib=10)
         for claim in ("first", "second"):

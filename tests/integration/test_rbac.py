@@ -86,21 +86,21 @@ async def live(processes: Processes) -> None:
 
 
 @pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
-async def test_every_call_of_a_whole_life_is_granted(*, streaming_lists: bool) -> None:
+async def test_every_call_of_a_whole_life_is_granted(*, streaming_lists):
     async with Processes(streaming_lists=streaming_lists) as processes:
         await live(processes)
 
     assert processes.refused == []
 
 
-async def test_every_grant_is_used_in_a_whole_life() -> None:
+async def test_every_grant_is_used_in_a_whole_life():
     async with Processes(streaming_lists=False) as processes:
         await live(processes)
 
     assert [grant for grant, uses in processes.rules.used.items() if not uses] == []
 
 
-def test_nothing_of_storage_is_written_and_no_secret_is_read() -> None:
+def test_nothing_of_storage_is_written_and_no_secret_is_read():
     grants = [*shipped().used]
     reading = {"list", "watch", "get"}
     written = {each.resource for each in grants if each.verb not in reading}
@@ -109,7 +109,7 @@ def test_nothing_of_storage_is_written_and_no_secret_is_read() -> None:
     assert "secrets" not in {each.resource for each in grants}
 
 
-def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
+def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none():
     everywhere = {each.resource for each in shipped().used if not each.namespace}
 
     assert everywhere == {
@@ -133,9 +133,7 @@ def test_everywhere_is_granted_what_is_in_any_namespace_or_in_none() -> None:
         pytest.param("create", "", NAMESPACE, True, id="create-has-no-name"),
     ],
 )
-def test_rules_for_the_lease_are_narrow(
-    verb: str, name: str, namespace: str, *, allowed: bool
-) -> None:
+def test_rules_for_the_lease_are_narrow(verb, name, namespace, *, allowed):
     call = Call(
         verb=verb,
         group="coordination.k8s.io",

@@ -39,14 +39,14 @@ KINDS = (
 )
 
 
-async def test_leader_and_standby_are_ready() -> None:
+async def test_leader_and_standby_are_ready():
     async with Processes() as processes:
         started = await processes.start_all(3)
 
         assert [await each.unready() for each in started] == ["", "", ""]
 
 
-async def test_before_its_first_lists_an_instance_names_every_kind() -> None:
+async def test_before_its_first_lists_an_instance_names_every_kind():
     async with Processes() as processes:
         started = processes.start(0)
 
@@ -58,7 +58,7 @@ async def test_before_its_first_lists_an_instance_names_every_kind() -> None:
         )
 
 
-async def test_without_the_right_to_read_a_kind_nobody_leads_until_it_is_granted() -> None:
+async def test_without_the_right_to_read_a_kind_nobody_leads_until_it_is_granted():
     async with Processes() as processes:
         processes.denied = {"volumes.longhorn.io"}
         started = processes.start(0)
@@ -75,7 +75,7 @@ async def test_without_the_right_to_read_a_kind_nobody_leads_until_it_is_granted
         await processes.until(processes.is_answered, within=2)
 
 
-async def test_without_the_definition_of_a_kind_nobody_leads_until_it_is_there() -> None:
+async def test_without_the_definition_of_a_kind_nobody_leads_until_it_is_there():
     async with Processes() as processes:
         removed = processes.server.remove_resource("longhorn.io", "backingimages")
         started = processes.start(0)
@@ -91,7 +91,7 @@ async def test_without_the_definition_of_a_kind_nobody_leads_until_it_is_there()
         await processes.until(processes.is_answered, within=2)
 
 
-async def test_an_instance_that_knows_less_leaves_the_lease_to_one_that_knows_all() -> None:
+async def test_an_instance_that_knows_less_leaves_the_lease_to_one_that_knows_all():
     async with Processes() as processes:
         processes.server.faults = [
             Fault(Refused(), lambda call: call.client == "extender-0" and reads_volumes(call), None)
@@ -113,9 +113,7 @@ def reads_volumes(call: Call) -> bool:
 
 
 @pytest.mark.parametrize("fault", [Refused(), Hang()])
-async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_until_it_does(
-    fault: Refused | Hang,
-) -> None:
+async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_until_it_does(fault):
     async with Processes() as processes:
         [leader] = await processes.start_all(1)
         processes.server.faults = [Fault(fault, reads_volumes, times=None)]
@@ -138,7 +136,7 @@ async def test_a_leader_that_does_not_hear_of_a_kind_for_too_long_stops_until_it
         assert await leader.unready() == ""
 
 
-async def test_a_leader_that_is_kept_from_a_kind_leaves_the_lease_to_one_that_is_not() -> None:
+async def test_a_leader_that_is_kept_from_a_kind_leaves_the_lease_to_one_that_is_not():
     async with Processes() as processes:
         [leader] = await processes.start_all(1)
         standby = processes.start(1)
@@ -155,7 +153,7 @@ async def test_a_leader_that_is_kept_from_a_kind_leaves_the_lease_to_one_that_is
         assert not leader.is_leading
 
 
-async def test_a_standby_that_misses_something_does_not_take_over() -> None:
+async def test_a_standby_that_misses_something_does_not_take_over():
     async with Processes() as processes:
         [leader] = await processes.start_all(1)
         standby = processes.start(1)

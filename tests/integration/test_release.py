@@ -89,7 +89,7 @@ def pod(name: str, *, asks: bool = True, owner: str = "", **spec: Any) -> Object
     }
 
 
-async def test_it_begins_with_the_first_pod_that_has_come_through(cluster: Cluster) -> None:
+async def test_it_begins_with_the_first_pod_that_has_come_through(cluster):
     cluster.server.put(config_map(scheduler_extender_pod_scheduling_timeout="7"))
 
     await cluster.installation().begin()
@@ -100,14 +100,14 @@ async def test_it_begins_with_the_first_pod_that_has_come_through(cluster: Clust
     assert found["data"]["scheduler-extender-pod-scheduling-timeout"] == "7"
 
 
-async def test_it_cannot_begin_where_nothing_is_installed() -> None:
+async def test_it_cannot_begin_where_nothing_is_installed():
     connection = Connection(FakeApiServer(random.Random(0)).client("release"))
 
     with pytest.raises(InputError, match=f"ConfigMap {NAME} is not in {NAMESPACE}"):
         await Installation(connection, NAMESPACE, SCHEDULER, print).begin()
 
 
-async def test_at_the_end_nothing_that_acts_is_left(cluster: Cluster) -> None:
+async def test_at_the_end_nothing_that_acts_is_left(cluster):
     await cluster.installation().end()
 
     assert cluster.injects == "false"
@@ -116,7 +116,7 @@ async def test_at_the_end_nothing_that_acts_is_left(cluster: Cluster) -> None:
     assert cluster.lines == ["no pod that asks for the extender waits for a node"]
 
 
-async def test_it_ends_in_an_order_in_which_each_can_do_its_last_work(cluster: Cluster) -> None:
+async def test_it_ends_in_an_order_in_which_each_can_do_its_last_work(cluster):
     await cluster.installation().end()
 
     changed = [
@@ -131,14 +131,14 @@ async def test_it_ends_in_an_order_in_which_each_can_do_its_last_work(cluster: C
     ]
 
 
-async def test_twice_ended_it_is_ended(cluster: Cluster) -> None:
+async def test_twice_ended_it_is_ended(cluster):
     await cluster.installation().end()
     await cluster.installation().end()
 
     assert cluster.names(DEPLOYMENTS) == []
 
 
-async def test_a_lease_that_longhorns_own_extender_holds_stays(cluster: Cluster) -> None:
+async def test_a_lease_that_longhorns_own_extender_holds_stays(cluster):
     cluster.server.put(lease(NAME, holder="longhorn-manager-xk2p1"))
 
     await cluster.installation().end()
@@ -146,7 +146,7 @@ async def test_a_lease_that_longhorns_own_extender_holds_stays(cluster: Cluster)
     assert cluster.names(LEASES) == [NAME]
 
 
-async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster: Cluster) -> None:
+async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster):
     cluster.server.put(pod("sent"))
     ending = asyncio.create_task(cluster.installation().end())
     await asyncio.sleep(10)
@@ -160,7 +160,7 @@ async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster: Cluster) -
     assert cluster.lines == ["no pod that asks for the extender waits for a node"]
 
 
-async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster: Cluster) -> None:
+async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster):
     for each in (
         pod("web-0", owner="web"),
         pod("bare"),
@@ -183,7 +183,7 @@ async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster: Clu
     ]
 
 
-async def test_pods_that_are_ending_are_waited_for_by_nobody(cluster: Cluster) -> None:
+async def test_pods_that_are_ending_are_waited_for_by_nobody(cluster):
     ending = pod("ending")
     ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     cluster.server.put(ending)
@@ -193,7 +193,7 @@ async def test_pods_that_are_ending_are_waited_for_by_nobody(cluster: Cluster) -
     assert cluster.lines == ["no pod that asks for the extender waits for a node"]
 
 
-async def test_of_thousands_some_are_named(cluster: Cluster) -> None:
+async def test_of_thousands_some_are_named(cluster):
     for number in range(1200):
         cluster.server.put(pod(f"bare-{number:04}"))
 
@@ -217,7 +217,7 @@ async def test_of_thousands_some_are_named(cluster: Cluster) -> None:
         {"initContainers": [{"name": "i"}, {"name": "j", "resources": {}}]},
     ],
 )
-async def test_odd_pods_stop_nothing(cluster: Cluster, odd: Object) -> None:
+async def test_odd_pods_stop_nothing(cluster, odd):
     cluster.server.put(pod("odd", asks=False, **odd))
 
     await cluster.installation().end()
@@ -225,14 +225,14 @@ async def test_odd_pods_stop_nothing(cluster: Cluster, odd: Object) -> None:
     assert cluster.names(DEPLOYMENTS) == []
 
 
-async def test_before_the_second_scheduler_goes_it_gets_no_more_pods(cluster: Cluster) -> None:
+async def test_before_the_second_scheduler_goes_it_gets_no_more_pods(cluster):
     await cluster.installation().pause()
 
     assert cluster.injects == "false"
     assert cluster.names(DEPLOYMENTS) == sorted(NAMES)
 
 
-async def test_without_a_second_scheduler_an_upgrade_pauses_nothing(cluster: Cluster) -> None:
+async def test_without_a_second_scheduler_an_upgrade_pauses_nothing(cluster):
     connection = Connection(cluster.server.client("release"))
     await connection.request(
         "DELETE",
@@ -246,7 +246,7 @@ async def test_without_a_second_scheduler_an_upgrade_pauses_nothing(cluster: Clu
 
 
 @pytest.mark.tools
-async def test_the_jobs_may_do_what_they_do_and_nothing_else(cluster: Cluster) -> None:
+async def test_the_jobs_may_do_what_they_do_and_nothing_else(cluster):
     roles = [each for each in template("release/rbac") if each["kind"].endswith("Role")]
     rules = rules_of(roles)
     cluster.server.authorize = rules.allow

@@ -53,7 +53,7 @@ def locked() -> dict[str, str]:
     return {name: version for name, version, rest in lines if "== 'win32'" not in rest}
 
 
-def test_it_holds_exactly_what_the_lock_file_does(sbom: dict[str, Any]) -> None:
+def test_it_holds_exactly_what_the_lock_file_does(sbom):
     found = {
         re.sub(r"[-_.]+", "-", component["name"]).lower(): component["version"]
         for component in sbom["components"]
@@ -63,7 +63,7 @@ def test_it_holds_exactly_what_the_lock_file_does(sbom: dict[str, Any]) -> None:
     assert len(sbom["components"]) == len(found) > 30
 
 
-def test_each_has_a_licence_and_the_hashes_of_the_lock_file(sbom: dict[str, Any]) -> None:
+def test_each_has_a_licence_and_the_hashes_of_the_lock_file(sbom):
     text = LOCK.read_text(encoding="utf-8")
 
     for component in sbom["components"]:
@@ -73,7 +73,7 @@ def test_each_has_a_licence_and_the_hashes_of_the_lock_file(sbom: dict[str, Any]
         assert all(f"sha256:{entry['content']}" in text for entry in files["hashes"])
 
 
-def test_the_main_component_is_the_service(sbom: dict[str, Any]) -> None:
+def test_the_main_component_is_the_service(sbom):
     main_component = sbom["metadata"]["component"]
     [needs] = [
         entry["dependsOn"]
@@ -87,7 +87,7 @@ def test_the_main_component_is_the_service(sbom: dict[str, Any]) -> None:
     assert any(ref.startswith("fastapi==") for ref in needs)
 
 
-def test_nothing_of_this_machine_is_in_it(sbom: dict[str, Any]) -> None:
+def test_nothing_of_this_machine_is_in_it(sbom):
     text = json.dumps(sbom)
 
     assert str(ROOT) not in text
@@ -95,13 +95,13 @@ def test_nothing_of_this_machine_is_in_it(sbom: dict[str, Any]) -> None:
     assert not {"timestamp", "serialNumber"} & set(re.findall(r'"(\w+)":', text))
 
 
-def test_the_same_environment_gives_the_same_bytes(environment: Path, tmp_path: Path) -> None:
+def test_the_same_environment_gives_the_same_bytes(environment, tmp_path):
     list_environment(tmp_path / "again.cdx.json")
 
     assert (tmp_path / "again.cdx.json").read_bytes() == environment.read_bytes()
 
 
-def test_what_is_written_is_valid(environment: Path, tmp_path: Path) -> None:
+def test_what_is_written_is_valid(environment, tmp_path):
     """With a package of two files: to validate thousands of hashes takes long (`make sbom`)."""
     lock, written = tmp_path / "lock.txt", tmp_path / "sbom.cdx.json"
     [h11] = re.findall(r"^h11==.*\n(?:    --hash.*\n)+", LOCK.read_text("utf-8"), re.MULTILINE)
@@ -114,7 +114,7 @@ def test_what_is_written_is_valid(environment: Path, tmp_path: Path) -> None:
     assert json.loads(written.read_text(encoding="utf-8")) == cut_down(found, h11)
 
 
-def test_nothing_is_written_that_is_not_true(environment: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_that_is_not_true(environment, tmp_path):
     lock, written = tmp_path / "lock.txt", tmp_path / "sbom.cdx.json"
     lock.write_text("h11==0.0.1\n", encoding="utf-8")
 

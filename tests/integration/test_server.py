@@ -52,7 +52,7 @@ def verdicts(server: Server, request: object) -> tuple[list[str], dict[str, str]
     return answer["NodeNames"], answer["FailedAndUnresolvableNodes"]
 
 
-def test_what_it_says_to_try_is_answered(goal2: Server) -> None:
+def test_what_it_says_to_try_is_answered(goal2):
     assert goal2.is_ready()
     [command] = [line for line in goal2.lines() if line.startswith("try: curl ")]
 
@@ -70,26 +70,24 @@ def test_what_it_says_to_try_is_answered(goal2: Server) -> None:
         ("single", list(NODES), {}),
     ],
 )
-def test_goal_2_several_claims_of_a_pod_must_fit_together(
-    goal2: Server, pod: str, accepted: list[str], rejected: dict[str, str]
-) -> None:
+def test_goal_2_several_claims_of_a_pod_must_fit_together(goal2, pod, accepted, rejected):
     assert verdicts(goal2, by_names(pods("goal2")[pod], *NODES)) == (accepted, rejected)
 
 
-def test_metrics_tell_of_the_process_too(goal2: Server) -> None:
+def test_metrics_tell_of_the_process_too(goal2):
     status, text = goal2.call("GET", "/metrics")
 
     assert (status, b"\nprocess_resident_memory_bytes " in text) == (200, True)
     assert b"\nlonghorn_scheduler_extender_filter_duration_seconds_count " in text
 
 
-def test_the_lag_of_the_event_loop_is_watched(goal2: Server) -> None:
+def test_the_lag_of_the_event_loop_is_watched(goal2):
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not goal2.metric("event_loop_lag_seconds_count"):
         assert time.monotonic() < deadline
 
 
-def test_one_connection_serves_many_requests(goal2: Server) -> None:
+def test_one_connection_serves_many_requests(goal2):
     body = json.dumps(by_names(pods("goal2")["single"], *NODES))
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
     pod = {"metadata": {"name": "lost"}, "spec": {"volumes": [claim]}}
@@ -122,7 +120,7 @@ def message(body: bytes, path: str = "/filter") -> bytes:
     return head.encode() + body
 
 
-def test_a_request_before_the_last_is_answered_ends_the_connection(goal2: Server) -> None:
+def test_a_request_before_the_last_is_answered_ends_the_connection(goal2):
     sent = message(json.dumps(by_names(pods("goal2")["quad"], *NODES)).encode())
     before = goal2.metric('connections_ended_total{cause="not_its_turn"}')
 
@@ -136,7 +134,7 @@ def test_a_request_before_the_last_is_answered_ends_the_connection(goal2: Server
 
 
 @pytest.mark.parametrize("path", ["/filter", "/healthz"])
-def test_a_body_in_chunks_is_refused_before_any_of_it_is_read(goal2: Server, path: str) -> None:
+def test_a_body_in_chunks_is_refused_before_any_of_it_is_read(goal2, path):
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     with goal2.connect() as connection:
         connection.sendall(head.encode() + b"1\r\n \r\n" * 1_000)
@@ -154,7 +152,7 @@ def test_a_body_in_chunks_is_refused_before_any_of_it_is_read(goal2: Server, pat
         pytest.param(b"a: " + 10 * MIB * b"x" + b"\r\n", id="long"),
     ],
 )
-def test_headers_are_bounded(goal2: Server, headers: bytes) -> None:
+def test_headers_are_bounded(goal2, headers):
     with goal2.connect() as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + headers)
@@ -164,7 +162,7 @@ def test_headers_are_bounded(goal2: Server, headers: bytes) -> None:
     assert b"200" not in received[:20]
 
 
-def test_concurrent_requests_are_each_answered_as_alone(goal2: Server) -> None:
+def test_concurrent_requests_are_each_answered_as_alone(goal2):
     asked = ["quad", "single", "pair"] * 40
 
     with ThreadPoolExecutor(16) as pool:
@@ -178,7 +176,7 @@ def test_concurrent_requests_are_each_answered_as_alone(goal2: Server) -> None:
     assert accepted == [1, 4, 3] * 40
 
 
-def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
+def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2):
     padding = json.dumps([{"names": [f"registry/image@sha256:{n:064}"]} for n in range(115)])
     nodes = [
         f'{{"metadata": {{"name":"node-{n:05}" }},"status":{{"images":{padding}}}}}'.encode()
@@ -194,7 +192,7 @@ def test_five_thousand_whole_nodes_go_back_byte_for_byte(goal2: Server) -> None:
     assert len(answer) < len(body) + 1_000
 
 
-def test_a_body_of_300_mb_is_413_which_the_client_can_read(goal2: Server) -> None:
+def test_a_body_of_300_mb_is_413_which_the_client_can_read(goal2):
     chunk = bytes(MIB)
 
     def send(connection: socket.socket) -> None:
@@ -218,7 +216,7 @@ def test_a_body_of_300_mb_is_413_which_the_client_can_read(goal2: Server) -> Non
     assert goal2.call("GET", "/healthz") == (200, b"ok")
 
 
-def test_a_client_that_asks_first_is_told_413_before_it_sends(goal2: Server) -> None:
+def test_a_client_that_asks_first_is_told_413_before_it_sends(goal2):
     with goal2.connect() as connection:
         connection.sendall(
             b"POST /filter HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
@@ -229,7 +227,7 @@ def test_a_client_that_asks_first_is_told_413_before_it_sends(goal2: Server) -> 
     assert received.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient: Server) -> None:
+def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient):
     with impatient.connect() as slow:
         slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         quick = impatient.filter(by_names(pods("goal2")["single"], *NODES))
@@ -242,7 +240,7 @@ def test_a_slow_body_is_408_and_others_are_answered_meanwhile(impatient: Server)
     assert json.loads(body) == {"error": "the body did not arrive within 0.3 s"}
 
 
-def test_a_body_that_trickles_in_is_408_at_the_same_deadline(impatient: Server) -> None:
+def test_a_body_that_trickles_in_is_408_at_the_same_deadline(impatient):
     stop = threading.Event()
 
     def trickle(connection: socket.socket) -> None:
@@ -263,7 +261,7 @@ def test_a_body_that_trickles_in_is_408_at_the_same_deadline(impatient: Server) 
 
 
 @pytest.mark.parametrize("linger", ["closes", "resets"])
-def test_a_client_that_leaves_in_mid_body_harms_nothing(goal2: Server, linger: str) -> None:
+def test_a_client_that_leaves_in_mid_body_harms_nothing(goal2, linger):
     for _ in range(20):
         with goal2.connect() as connection:
             connection.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
@@ -289,7 +287,7 @@ def test_a_client_that_leaves_in_mid_body_harms_nothing(goal2: Server, linger: s
         ),
     ],
 )
-def test_what_is_no_http_is_refused_and_the_connection_closed(goal2: Server, sent: bytes) -> None:
+def test_what_is_no_http_is_refused_and_the_connection_closed(goal2, sent):
     with goal2.connect() as connection:
         connection.sendall(sent)
         received = receive_all(connection)
@@ -297,7 +295,7 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(goal2: Server, sen
     assert received.startswith(b"HTTP/1.1 4")
 
 
-def test_headers_have_a_limit(goal2: Server) -> None:
+def test_headers_have_a_limit(goal2):
     line = b"X-Long: " + b"x" * 1_000 + b"\r\n"
 
     with goal2.connect() as connection:
@@ -310,7 +308,7 @@ def test_headers_have_a_limit(goal2: Server) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_in_good_order(number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_in_good_order(number):
     with serving("goal2") as server, server.connect() as idle, server.connect() as beginning:
         beginning.sendall(b"POST /filter HTT")
         idle.sendall(message(b"{}"))
@@ -319,7 +317,7 @@ def test_a_signal_ends_the_server_in_good_order(number: signal.Signals) -> None:
         assert server.end(number, within_seconds=2) == (0, [])
 
 
-def test_sigterm_waits_for_no_slow_client() -> None:
+def test_sigterm_waits_for_no_slow_client():
     with serving("goal2") as server, server.connect() as slow:
         slow.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert server.call("GET", "/healthz") == (200, b"ok")
@@ -327,7 +325,7 @@ def test_sigterm_waits_for_no_slow_client() -> None:
         assert server.end(signal.SIGTERM, within_seconds=5) == (0, [])
 
 
-def test_sigterm_waits_for_no_client_that_does_not_read() -> None:
+def test_sigterm_waits_for_no_client_that_does_not_read():
     items = ",".join(f'{{"metadata":{{"name":"{n}{"x" * 200}"}}}}' for n in range(50_000))
     body = f'{{"Pod":{{"metadata":{{"name":"p"}}}},"Nodes":{{"items":[{items}]}}}}'.encode()
     with serving("goal2") as server, server.connect() as deaf:
@@ -351,21 +349,21 @@ def start(*more: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_port_in_use_is_an_error_of_one_line(goal2: Server) -> None:
+def test_a_port_in_use_is_an_error_of_one_line(goal2):
     ended = start("--port", str(goal2.port))
 
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert ended.stderr.startswith(f"error: cannot listen on 127.0.0.1 port {goal2.port}: ")
 
 
-def test_an_unknown_setting_stops_the_start_by_its_name() -> None:
+def test_an_unknown_setting_stops_the_start_by_its_name():
     ended = start("--port", "0", EXTENDER_KEEPALIVE="1")
 
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert "keepalive" in ended.stderr.lower()
 
 
-def test_the_picture_of_a_file_is_served_if_it_is_wanted(goal2: Server) -> None:
+def test_the_picture_of_a_file_is_served_if_it_is_wanted(goal2):
     with serving("goal2", EXTENDER_DEBUG="true") as server:
         status, page = server.call("GET", "/")
 

@@ -83,7 +83,7 @@ def asked(world: World) -> bool:
     return any(map(lists_capacities, world.server.calls))
 
 
-async def test_the_taint_goes_once_the_room_is_told_and_nothing_else_changes() -> None:
+async def test_the_taint_goes_once_the_room_is_told_and_nothing_else_changes():
     async with serving(2, startup_taint=KEY) as world:
         register(world, ONE, TWO)
         before = node(world)
@@ -107,7 +107,7 @@ async def test_the_taint_goes_once_the_room_is_told_and_nothing_else_changes() -
         assert used >= {("nodes", "patch"), ("csistoragecapacities", "list")}
 
 
-async def test_what_is_told_never_keeps_a_node_for_long() -> None:
+async def test_what_is_told_never_keeps_a_node_for_long():
     async with serving(startup_taint=KEY) as world:
         register(world, ONE)
         await asyncio.sleep(PATIENCE_SECONDS + LOOK_SECONDS)
@@ -115,7 +115,7 @@ async def test_what_is_told_never_keeps_a_node_for_long() -> None:
         assert is_free(world)
 
 
-async def test_a_node_that_longhorn_loses_meanwhile_keeps_it() -> None:
+async def test_a_node_that_longhorn_loses_meanwhile_keeps_it():
     async with serving(startup_taint=KEY) as world:
         world.server.faults.append(Fault(Delay(2.0), lists_capacities))
         register(world, ONE)
@@ -128,7 +128,7 @@ async def test_a_node_that_longhorn_loses_meanwhile_keeps_it() -> None:
         assert counted(world, "failed") == 0
 
 
-async def test_a_node_that_changes_meanwhile_is_tried_again() -> None:
+async def test_a_node_that_changes_meanwhile_is_tried_again():
     async with serving(startup_taint=KEY) as world:
         world.server.faults.append(Fault(Answer(409), patches))
         register(world, ONE)
@@ -140,9 +140,7 @@ async def test_a_node_that_changes_meanwhile_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 422, 500])
-async def test_without_the_right_it_is_tried_once_a_minute_and_pods_are_answered(
-    status: int,
-) -> None:
+async def test_without_the_right_it_is_tried_once_a_minute_and_pods_are_answered(status):
     async with serving(startup_taint=KEY) as world:
         world.server.faults += [Fault(Answer(status), patches) for _ in range(8)]
         register(world, ONE, TWO)

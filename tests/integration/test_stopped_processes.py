@@ -27,7 +27,7 @@ async def freeze_leader(processes: Processes) -> Process:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_leader_frozen_beyond_its_lease_refuses_at_once(seed: int) -> None:
+async def test_a_leader_frozen_beyond_its_lease_refuses_at_once(seed):
     async with Processes(seed) as processes:
         frozen = await freeze_leader(processes)
         await asyncio.sleep(20)
@@ -40,7 +40,7 @@ async def test_a_leader_frozen_beyond_its_lease_refuses_at_once(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_leader_frozen_beyond_its_lease_takes_nothing_back(seed: int) -> None:
+async def test_a_leader_frozen_beyond_its_lease_takes_nothing_back(seed):
     async with Processes(seed) as processes:
         frozen = await freeze_leader(processes)
         await processes.until(processes.is_answered, within=9)
@@ -56,7 +56,7 @@ async def test_a_leader_frozen_beyond_its_lease_takes_nothing_back(seed: int) ->
 
 
 @pytest.mark.parametrize("milliseconds", range(0, 400, 30))
-async def test_a_leader_frozen_while_it_publishes_takes_nothing_back(milliseconds: int) -> None:
+async def test_a_leader_frozen_while_it_publishes_takes_nothing_back(milliseconds):
     async with Processes(milliseconds) as processes:
         processes.server.latency = lambda _: (0.02, 0.02)
         frozen = processes.start(0)
@@ -75,7 +75,7 @@ async def test_a_leader_frozen_while_it_publishes_takes_nothing_back(millisecond
         )
 
 
-async def test_a_leader_frozen_beyond_its_lease_leads_again_when_it_is_needed() -> None:
+async def test_a_leader_frozen_beyond_its_lease_leads_again_when_it_is_needed():
     async with Processes() as processes:
         frozen = await freeze_leader(processes)
         await processes.until(processes.is_answered, within=9)
@@ -90,7 +90,7 @@ async def test_a_leader_frozen_beyond_its_lease_leads_again_when_it_is_needed() 
 
 
 @pytest.mark.parametrize("seconds_before", [3.0, 4.0, 5.0, 8.0])
-async def test_a_leader_frozen_for_less_than_its_lease_keeps_it(seconds_before: float) -> None:
+async def test_a_leader_frozen_for_less_than_its_lease_keeps_it(seconds_before):
     """It may not act for longer than 6.5 s without renewal, and the others wait for 8 s."""
     async with Processes() as processes:
         await processes.start_all(3)
@@ -110,7 +110,7 @@ async def test_a_leader_frozen_for_less_than_its_lease_keeps_it(seconds_before: 
         assert processes.lease_spec["leaseTransitions"] == 0
 
 
-async def test_a_frozen_standby_is_not_noticed() -> None:
+async def test_a_frozen_standby_is_not_noticed():
     async with Processes() as processes:
         await processes.start_all(2)
         [standby] = processes.standbys
@@ -122,7 +122,7 @@ async def test_a_frozen_standby_is_not_noticed() -> None:
         await processes.always(processes.is_answered, seconds=12)
 
 
-async def test_a_machine_that_was_suspended_knows_it_by_its_clock() -> None:
+async def test_a_machine_that_was_suspended_knows_it_by_its_clock():
     """The timers of the loop stand still with the machine; the clock of leadership does not."""
     async with Processes() as processes:
         frozen = await freeze_leader(processes)
@@ -138,7 +138,7 @@ async def test_a_machine_that_was_suspended_knows_it_by_its_clock() -> None:
         await processes.always(lambda: processes.leaders == [follower], seconds=20, glance=0.01)
 
 
-async def test_a_leader_whose_clock_leaps_stops_at_once() -> None:
+async def test_a_leader_whose_clock_leaps_stops_at_once():
     """What it knows of the cluster is an hour old by that clock, so it must hear of it first."""
     async with Processes() as processes:
         await processes.start_all(3)
@@ -154,7 +154,7 @@ async def test_a_leader_whose_clock_leaps_stops_at_once() -> None:
 
 
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR])
-async def test_a_leader_with_a_wrong_date_stays_the_leader(seconds: float) -> None:
+async def test_a_leader_with_a_wrong_date_stays_the_leader(seconds):
     async with Processes() as processes:
         await processes.start_all(3)
         leader = processes.leader

@@ -47,7 +47,7 @@ def changed(world: World, pod: str, *nodes: str, **metadata: Any) -> bytes:
     return json.dumps(request).encode()
 
 
-async def test_a_pod_of_the_same_uid_is_an_error_and_ends_no_hold() -> None:
+async def test_a_pod_of_the_same_uid_is_an_error_and_ends_no_hold():
     async with serving() as world:
         await world.add_pods("first", "other")
         await world.accept("first", ONE)
@@ -64,7 +64,7 @@ async def test_a_pod_of_the_same_uid_is_an_error_and_ends_no_hold() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "1", HUGE_VERSION])
-async def test_the_room_of_a_pod_that_does_not_exist_is_free_soon(version: str) -> None:
+async def test_the_room_of_a_pod_that_does_not_exist_is_free_soon(version):
     async with serving() as world:
         await world.add_pods("real", "other")
 
@@ -76,7 +76,7 @@ async def test_the_room_of_a_pod_that_does_not_exist_is_free_soon(version: str) 
         assert (await world.ask("other")).accepted == [ONE, TWO, THREE]
 
 
-async def test_anybody_is_told_where_there_is_room_and_which_claims_exist() -> None:
+async def test_anybody_is_told_where_there_is_room_and_which_claims_exist():
     async with serving() as world:
         await world.add_pods("real", "placed")
         world.run("placed", ONE)
@@ -95,7 +95,7 @@ async def test_anybody_is_told_where_there_is_room_and_which_claims_exist() -> N
         assert max(scores.scores, key=lambda node: scores.scores[node]) == ONE
 
 
-async def test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking() -> None:
+async def test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking():
     async with serving() as world:
         await world.add_pods("waits", "other")
         for _ in range(4):
@@ -108,7 +108,7 @@ async def test_a_pod_that_waits_is_held_for_while_a_stranger_goes_on_asking() ->
         assert await world.held() == []
 
 
-async def test_doctor_may_be_deceived_by_any_request() -> None:
+async def test_doctor_may_be_deceived_by_any_request():
     async with serving() as world:
         await world.add_pods("real")
 
@@ -138,9 +138,7 @@ async def send_each_kind(world: World) -> set[str]:
     return sent
 
 
-async def test_what_strangers_send_changes_no_object_and_reads_only_the_pods_that_it_names() -> (
-    None
-):
+async def test_what_strangers_send_changes_no_object_and_reads_only_the_pods_that_it_names():
     async with serving() as world:
         before = len(world.server.calls)
 
@@ -154,7 +152,7 @@ async def test_what_strangers_send_changes_no_object_and_reads_only_the_pods_tha
         assert asked <= {f"metadata.name={name}" for name in sent}
 
 
-async def test_no_label_of_a_metric_contains_what_strangers_send() -> None:
+async def test_no_label_of_a_metric_contains_what_strangers_send():
     async with serving() as world:
         sent = await send_each_kind(world)
 
@@ -167,7 +165,7 @@ async def test_no_label_of_a_metric_contains_what_strangers_send() -> None:
         assert labels.isdisjoint({*sent, *world.nodes, "default", "elsewhere"})
 
 
-async def test_a_name_that_leads_out_of_its_path_is_refused_and_nothing_is_sent() -> None:
+async def test_a_name_that_leads_out_of_its_path_is_refused_and_nothing_is_sent():
     async with serving() as world:
         await world.add_pods("waits")
         await world.settled()

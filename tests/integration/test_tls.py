@@ -6,7 +6,6 @@ import socket
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any
 
 import httpx
 import pytest
@@ -95,12 +94,12 @@ def served_certificate(client: httpx.Client, server: Server) -> bytes:
     return certificate
 
 
-def test_a_client_that_does_not_trust_the_server_finds_out(https: Server) -> None:
+def test_a_client_that_does_not_trust_the_server_finds_out(https):
     with httpx.Client() as stranger, pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY"):
         accepted(stranger, https)
 
 
-def test_plain_http_is_refused_on_the_port_of_https(https: Server) -> None:
+def test_plain_http_is_refused_on_the_port_of_https(https):
     with https.connect() as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
         answer = receive_all(plain)
@@ -111,17 +110,13 @@ def test_plain_http_is_refused_on_the_port_of_https(https: Server) -> None:
     assert https.call("GET", "/healthz", port=https.metrics_port)[0] == 200
 
 
-def test_a_client_with_the_right_certificate_is_answered(
-    mutual: Server, authority: Authority
-) -> None:
+def test_a_client_with_the_right_certificate_is_answered(mutual, authority):
     with authority.client(authority.ca.issue_cert("kube-scheduler")) as client:
         assert accepted(client, mutual) == ["node-4"]
 
 
 @pytest.mark.parametrize("certificate", [None, trustme.CA().issue_cert("kube-scheduler")])
-def test_a_client_without_or_with_a_wrong_certificate_is_not(
-    mutual: Server, authority: Authority, certificate: trustme.LeafCert | None
-) -> None:
+def test_a_client_without_or_with_a_wrong_certificate_is_not(mutual, authority, certificate):
     failed = 'connections_ended_total{cause="handshake_failed"}'
     before = mutual.metric("request_bytes_count"), mutual.metric(failed)
 
@@ -138,17 +133,15 @@ def test_a_client_without_or_with_a_wrong_certificate_is_not(
         pytest.param({"identities": ["kube-scheduler"]}, id="alternative-name"),
     ],
 )
-def test_a_client_with_an_allowed_name_is_answered(
-    named: Server, authority: Authority, certificate: dict[str, Any]
-) -> None:
+def test_a_client_with_an_allowed_name_is_answered(named, authority, certificate):
     with authority.client(issue(authority.ca, **certificate)) as client:
         assert accepted(client, named) == ["node-4"]
 
 
 @pytest.mark.parametrize("size_bytes", [0, 2**20])
 def test_a_client_with_another_name_of_the_same_ca_is_refused_by_its_name(
-    named: Server, authority: Authority, size_bytes: int
-) -> None:
+    named, authority, size_bytes
+):
     ended = 'connections_ended_total{cause="client_not_named"}'
     before = named.metric("request_bytes_count"), named.metric(ended)
 
@@ -163,7 +156,7 @@ def test_a_client_with_another_name_of_the_same_ca_is_refused_by_its_name(
     assert (named.metric("request_bytes_count"), named.metric(ended) - 1) == before
 
 
-def test_it_is_refused_every_path(named: Server, authority: Authority) -> None:
+def test_it_is_refused_every_path(named, authority):
     with authority.client(issue(authority.ca, common_name="grafana")) as client:
         for path in ("/healthz", "/openapi.json", "/debug/state", "/"):
             assert client.get(f"https://{HOST}:{named.port}{path}").status_code == 403
@@ -175,16 +168,12 @@ def mutate(client: httpx.Client, server: Server) -> str:
     return str(response.raise_for_status().json()["response"]["patchType"])
 
 
-def test_the_webhook_needs_no_certificate_of_its_clients(
-    named: Server, authority: Authority
-) -> None:
+def test_the_webhook_needs_no_certificate_of_its_clients(named, authority):
     with authority.client() as client:
         assert mutate(client, named) == "JSONPatch"
 
 
-def test_webhook_with_a_client_ca_takes_its_certificates_alone(
-    mutual: Server, authority: Authority
-) -> None:
+def test_webhook_with_a_client_ca_takes_its_certificates_alone(mutual, authority):
     with authority.client(issue(authority.ca, common_name="apiserver")) as client:
         assert mutate(client, mutual) == "JSONPatch"
     for other in (None, issue(trustme.CA(), common_name="apiserver")):
@@ -192,7 +181,7 @@ def test_webhook_with_a_client_ca_takes_its_certificates_alone(
             mutate(client, mutual)
 
 
-def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual: Server) -> None:
+def test_probes_and_metrics_need_no_certificate_on_their_own_port(mutual):
     for path in ("/healthz", "/readyz", "/metrics"):
         assert mutual.call("GET", path, port=mutual.metrics_port)[0] == 200
 
@@ -204,9 +193,7 @@ def new(authority: Authority) -> Iterator[Server]:
         yield server
 
 
-def test_no_request_fails_while_the_certificate_is_replaced(
-    new: Server, authority: Authority
-) -> None:
+def test_no_request_fails_while_the_certificate_is_replaced(new, authority):
     certificate = authority.ca.issue_cert("kube-scheduler")
     done = Event()
 
@@ -248,9 +235,7 @@ def test_no_request_fails_while_the_certificate_is_replaced(
     assert outcomes == [1, 0]
 
 
-def test_handshakes_that_do_not_go_on_have_a_deadline_and_keep_nobody_out(
-    authority: Authority,
-) -> None:
+def test_handshakes_that_do_not_go_on_have_a_deadline_and_keep_nobody_out(authority):
     settings = authority.settings(client_ca=False) | {"EXTENDER_BODY_TIMEOUT_SECONDS": "0.5"}
     with serving("goal2", **settings) as server, contextlib.ExitStack() as stack:
         slow = [stack.enter_context(server.connect()) for _ in range(50)]
@@ -261,7 +246,7 @@ def test_handshakes_that_do_not_go_on_have_a_deadline_and_keep_nobody_out(
         assert [receive_all(each) for each in slow] == [b""] * 50
 
 
-def test_sigterm_ends_a_server_with_open_connections_in_good_order(authority: Authority) -> None:
+def test_sigterm_ends_a_server_with_open_connections_in_good_order(authority):
     with (
         serving("goal2", **authority.settings(client_ca=False)) as server,
         authority.client() as client,

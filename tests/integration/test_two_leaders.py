@@ -1,7 +1,6 @@
 """Somebody changes the lease by hand, or leads by mistake: whose update is refused steps down."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -49,7 +48,7 @@ def edit(processes: Processes, **fields: Any) -> None:
     processes.server.put(lease)
 
 
-async def test_a_leader_whose_lease_was_given_away_steps_down_at_once() -> None:
+async def test_a_leader_whose_lease_was_given_away_steps_down_at_once():
     async with Processes() as processes:
         await processes.start_all(3)
         leader = processes.leader
@@ -65,9 +64,7 @@ async def test_a_leader_whose_lease_was_given_away_steps_down_at_once() -> None:
 
 @pytest.mark.parametrize("change", [give_to_nobody, empty, delete, touch])
 @pytest.mark.parametrize("seed", range(2))
-async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(
-    seed: int, change: Callable[[Processes], None]
-) -> None:
+async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(seed, change):
     async with Processes(seed) as processes:
         await processes.start_all(3)
 
@@ -79,7 +76,7 @@ async def test_a_lease_that_was_tampered_with_has_one_holder_after_a_renewal(
         assert processes.points_at(processes.leader)
 
 
-async def test_somebody_who_renews_the_lease_stops_the_service_and_leads_to_nobody_else() -> None:
+async def test_somebody_who_renews_the_lease_stops_the_service_and_leads_to_nobody_else():
     async with Processes() as processes:
         await processes.start_all(1)
         for second in range(20):

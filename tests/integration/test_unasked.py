@@ -31,7 +31,7 @@ def counted(world: World) -> float:
     return world.count("unasked_pods_total")
 
 
-async def test_each_pod_that_nobody_asked_about_is_counted_once() -> None:
+async def test_each_pod_that_nobody_asked_about_is_counted_once():
     async with serving(2) as world:
         world.server.put(starting("one"))
         world.server.put(starting("two"))
@@ -42,7 +42,7 @@ async def test_each_pod_that_nobody_asked_about_is_counted_once() -> None:
         assert others == [0]
 
 
-async def test_other_pods_are_not_counted() -> None:
+async def test_other_pods_are_not_counted():
     async with serving() as world:
         world.server.put(starting("plain", asks=False))
         world.server.put(starting("runs", phase="Running"))
@@ -52,7 +52,7 @@ async def test_other_pods_are_not_counted() -> None:
         assert counted(world) == 0
 
 
-async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound_and_to_start() -> None:
+async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound_and_to_start():
     async with serving() as world:
         await world.add_pods("web")
         await world.accept("web")
@@ -68,7 +68,7 @@ async def test_a_pod_that_was_asked_about_may_take_long_to_be_bound_and_to_start
         assert counted(world) == 0
 
 
-async def test_a_new_leader_does_not_count_whom_the_one_before_was_asked_about() -> None:
+async def test_a_new_leader_does_not_count_whom_the_one_before_was_asked_about():
     async with serving(2) as world:
         await world.add_pods("web")
         await world.accept("web")
@@ -81,7 +81,7 @@ async def test_a_new_leader_does_not_count_whom_the_one_before_was_asked_about()
         assert counted(world) == 0
 
 
-async def test_a_list_that_fails_is_tried_again() -> None:
+async def test_a_list_that_fails_is_tried_again():
     async with serving() as world:
         world.server.faults.append(Fault(Answer(500), is_of_the_look))
         world.server.put(starting("one"))

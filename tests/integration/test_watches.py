@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.fakes import Answer, Fault, FaultKind, Refused, WatchCut, WatchGarbage
+from tests.fakes import Answer, Fault, Refused, WatchCut, WatchGarbage
 from tests.fakes.faults import Call
 from tests.integration.instances import VIRTUAL_TIME, Processes
 
@@ -46,9 +46,7 @@ async def accepted(processes: Processes) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
-async def test_answers_go_on_while_no_watch_succeeds(
-    kind: FaultKind, *, streaming_lists: bool
-) -> None:
+async def test_answers_go_on_while_no_watch_succeeds(kind, *, streaming_lists):
     async with Processes(streaming_lists=streaming_lists) as processes:
         await processes.start_all(2)
         processes.server.faults = [Fault(kind, follows, times=None)]
@@ -66,7 +64,7 @@ async def accepted_are(processes: Processes, expected: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("streaming_lists", [False, True], ids=["lists", "streamed"])
-async def test_after_410_everything_is_listed_anew(*, streaming_lists: bool) -> None:
+async def test_after_410_everything_is_listed_anew(*, streaming_lists):
     async with Processes(streaming_lists=streaming_lists) as processes:
         await processes.start_all(2)
         processes.server.faults = [Fault(Refused(), follows, times=None)]
@@ -85,7 +83,7 @@ async def test_after_410_everything_is_listed_anew(*, streaming_lists: bool) -> 
         )
 
 
-async def test_watches_that_end_in_good_order_are_not_noticed() -> None:
+async def test_watches_that_end_in_good_order_are_not_noticed():
     async with Processes() as processes:
         await processes.start_all(1)
 

@@ -5,7 +5,7 @@ from math import isfinite
 
 import pytest
 
-from monitoring.panels import ROWS, Query
+from monitoring.panels import ROWS
 from monitoring.rules import ALERTS, Alert
 from tests.monitoring.scenario import NOT_PROVOKED, PROVOKED, Recording, record
 
@@ -25,36 +25,36 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_of_the_dashboard_returns_numbers(query: Query, recording: Recording) -> None:
+def test_a_query_of_the_dashboard_returns_numbers(query, recording):
     values = [value for series in recording.panels[query] for _, value in series.points]
 
     assert any(isfinite(value) for value in values)
 
 
-def test_every_rule_is_evaluated(recording: Recording) -> None:
+def test_every_rule_is_evaluated(recording):
     assert recording.unhealthy == {}
 
 
-def test_every_rule_is_evaluated_with_its_true_durations(recording: Recording) -> None:
+def test_every_rule_is_evaluated_with_its_true_durations(recording):
     assert recording.expressions == {alert.alert: "" for alert in ALERTS}
 
 
-def test_nothing_alerts_while_nothing_is_wrong(recording: Recording) -> None:
+def test_nothing_alerts_while_nothing_is_wrong(recording):
     assert recording.in_quiet == {}
 
 
 @pytest.mark.parametrize("name", PROVOKED)
-def test_an_alert_fires_when_it_is_provoked(name: str, recording: Recording) -> None:
+def test_an_alert_fires_when_it_is_provoked(name, recording):
     assert BY_NAME[name].alert in recording.fired
 
 
-def test_every_other_alert_says_why_it_is_not_provoked_here() -> None:
+def test_every_other_alert_says_why_it_is_not_provoked_here():
     assert {*PROVOKED} | {*NOT_PROVOKED} == {*BY_NAME}
     assert not {*PROVOKED} & {*NOT_PROVOKED}
 
 
 @pytest.mark.parametrize("name", PROVOKED)
-def test_an_alert_says_what_it_is_about(name: str, recording: Recording) -> None:
+def test_an_alert_says_what_it_is_about(name, recording):
     alert: Alert = BY_NAME[name]
     told = recording.fired[alert.alert]
     texts = [told["annotations"]["summary"], told["annotations"]["description"]]

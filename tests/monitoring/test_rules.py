@@ -31,11 +31,11 @@ def promtool(*arguments: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_promtool_accepts_the_rules(rules: Path) -> None:
+def test_promtool_accepts_the_rules(rules):
     promtool("check", "rules", "--lint=all", "--lint-fatal", rules)
 
 
-def test_promtool_accepts_the_job_of_the_documentation(tmp_path: Path) -> None:
+def test_promtool_accepts_the_job_of_the_documentation(tmp_path):
     text = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     [targets] = re.findall(r"```yaml\n(scrape_configs:.*?)```", text, flags=re.DOTALL)
     configuration = yaml.safe_load(targets)
@@ -48,14 +48,14 @@ def test_promtool_accepts_the_job_of_the_documentation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-def test_what_fires_is(case: Case, rules: Path) -> None:
+def test_what_fires_is(case, rules):
     file = rules.with_name("cases.yaml")
     file.write_text(yaml.safe_dump({"rule_files": [str(rules)], "tests": [_test(case)]}))
 
     promtool("test", "rules", file)
 
 
-def test_every_alert_fires_in_a_case() -> None:
+def test_every_alert_fires_in_a_case():
     fired = {name for case in CASES for names in case.firing.values() for name in names}
 
     assert fired == {*BY_NAME}

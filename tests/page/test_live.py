@@ -13,7 +13,7 @@ from tests.fakes import in_a_thread
 from tests.fakes.installed import instance_pod, service
 from tests.integration.server import Server, serving_cluster
 from tests.integration.test_live_process import api_server
-from tests.page.browser import Tab, write
+from tests.page.browser import write
 from tests.unit.app.instance.test_picture import STANDBY, sources, text_of
 
 EVIL = "<img src=x onerror=alert(1)></script>"
@@ -56,7 +56,7 @@ def overlapping(cards: list[Box]) -> list[tuple[Box, Box]]:
     ]
 
 
-async def test_holds_and_waiting_pods_are_drawn(tab: Tab, tmp_path: Path) -> None:
+async def test_holds_and_waiting_pods_are_drawn(tab, tmp_path):
     known = sources(
         *bound(volume("vol")),
         node("node-1", disk("disk-1"), zone="east"),
@@ -83,14 +83,14 @@ async def test_holds_and_waiting_pods_are_drawn(tab: Tab, tmp_path: Path) -> Non
     assert not await tab.run("document.querySelector('.of-service').hidden")
 
 
-async def test_a_standby_says_so(tab: Tab, tmp_path: Path) -> None:
+async def test_a_standby_says_so(tab, tmp_path):
     await tab.open(write(tmp_path, await text_of(sources(), STANDBY)))
 
     [warning] = await tab.texts("#warnings > li")
     assert "this instance is a standby" in warning
 
 
-async def test_names_are_inert(tab: Tab, tmp_path: Path) -> None:
+async def test_names_are_inert(tab, tmp_path):
     known = sources(node(EVIL, disk(EVIL), zone=EVIL), holds=[hold(EVIL)], waiting=[EVIL])
 
     await tab.open(write(tmp_path, await text_of(known)))
@@ -103,8 +103,8 @@ async def test_names_are_inert(tab: Tab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nodes", [2, 300, 1_000])
 async def test_of_a_live_cluster_the_cards_of_its_nodes_are_seen_and_nothing_else(
-    tab: Tab, tmp_path: Path, nodes: int
-) -> None:
+    tab, tmp_path, nodes
+):
     with serving_nodes(tmp_path, nodes) as live:
         await tab.open(f"http://127.0.0.1:{live.port}/")
 
@@ -125,9 +125,7 @@ async def test_of_a_live_cluster_the_cards_of_its_nodes_are_seen_and_nothing_els
     assert overlapping(await tab.run(_CARDS)) == []
 
 
-async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(
-    tab: Tab, tmp_path: Path
-) -> None:
+async def test_a_running_process_serves_it_and_nothing_else_is_asked_for(tab, tmp_path):
     with serving_nodes(tmp_path) as live:
         address = f"http://127.0.0.1:{live.port}/"
 

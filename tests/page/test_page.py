@@ -32,9 +32,7 @@ async def draw(tab: Tab, folder: Path, report: PlanReport) -> None:
     await tab.settle()
 
 
-async def test_a_plan_opens_with_its_answer_where_all_steps_are_taken(
-    tab: Tab, tmp_path: Path
-) -> None:
+async def test_a_plan_opens_with_its_answer_where_all_steps_are_taken(tab, tmp_path):
     report = structs.replace(
         example(), works=False, summary="not all of it works", notes=("no pods",), unplanned=("x",)
     )
@@ -80,7 +78,7 @@ async def label(tab: Tab, selector: str = ":focus") -> str:
     return str(tree["nodes"][0]["name"]["value"])
 
 
-async def test_nodes_stand_by_zone_with_their_disks(tab: Tab, tmp_path: Path) -> None:
+async def test_nodes_stand_by_zone_with_their_disks(tab, tmp_path):
     await draw(tab, tmp_path, example())
 
     assert await tab.texts(".zone > summary") == [
@@ -99,7 +97,7 @@ async def test_nodes_stand_by_zone_with_their_disks(tab: Tab, tmp_path: Path) ->
     assert "takes no replicas: scheduling is disabled" in await tab.texts(".problem")
 
 
-async def test_a_bar_has_a_part_for_everything(tab: Tab, tmp_path: Path) -> None:
+async def test_a_bar_has_a_part_for_everything(tab, tmp_path):
     full = disk(
         "disk-1",
         replica("before", 20),
@@ -138,7 +136,7 @@ async def test_a_bar_has_a_part_for_everything(tab: Tab, tmp_path: Path) -> None
     assert await label(tab, ".replica.new") == "Replica of new: 30.0 GiB, new"
 
 
-async def test_with_over_provisioning_bars_reach_to_the_limit(tab: Tab, tmp_path: Path) -> None:
+async def test_with_over_provisioning_bars_reach_to_the_limit(tab, tmp_path):
     wide = disk("disk-1", replica("volume", 100), maximum_gib=100, limit_gib=200, used_gib=50)
 
     await draw(tab, tmp_path, plan(step("now", [node("node-1", wide)])))
@@ -149,7 +147,7 @@ async def test_with_over_provisioning_bars_reach_to_the_limit(tab: Tab, tmp_path
     ) == pytest.approx(0.5, abs=0.01)
 
 
-async def test_a_disk_without_any_size_is_drawn(tab: Tab, tmp_path: Path) -> None:
+async def test_a_disk_without_any_size_is_drawn(tab, tmp_path):
     none = disk("disk-1", maximum_gib=0, limit_gib=0, problem="has no size or nothing available")
 
     await draw(tab, tmp_path, plan(step("now", [node("node-1", none)])))
@@ -157,14 +155,14 @@ async def test_a_disk_without_any_size_is_drawn(tab: Tab, tmp_path: Path) -> Non
     assert await tab.text(".figure") == "0.0 of 0.0 GiB"
 
 
-async def test_sizes_are_written_as_on_the_command_line(tab: Tab, tmp_path: Path) -> None:
+async def test_sizes_are_written_as_on_the_command_line(tab, tmp_path):
     sizes = [*range(0, 2 * GIB, 64 * MIB), 10**9, 10**12, 3 * 2**40 + 1, 5 * 2**50]
     await draw(tab, tmp_path, example())
 
     assert await tab.run(f"{sizes}.map(gib)") == [gib(each) for each in sizes]
 
 
-async def test_the_slider_goes_through_the_steps_by_keyboard(tab: Tab, tmp_path: Path) -> None:
+async def test_the_slider_goes_through_the_steps_by_keyboard(tab, tmp_path):
     await draw(tab, tmp_path, example())
     await tab.run("document.getElementById('slider').focus()")
 
@@ -183,7 +181,7 @@ async def test_the_slider_goes_through_the_steps_by_keyboard(tab: Tab, tmp_path:
     assert await tab.texts(".replica.new") == []
 
 
-async def test_arrow_keys_and_buttons_go_through_the_steps(tab: Tab, tmp_path: Path) -> None:
+async def test_arrow_keys_and_buttons_go_through_the_steps(tab, tmp_path):
     await draw(tab, tmp_path, example())
 
     await tab.press("ArrowRight", "ArrowRight", "ArrowRight")
@@ -196,7 +194,7 @@ async def test_arrow_keys_and_buttons_go_through_the_steps(tab: Tab, tmp_path: P
     assert await tab.text("#count") == "1 of 2"
 
 
-async def test_a_step_keeps_the_nodes_that_it_does_not_change(tab: Tab, tmp_path: Path) -> None:
+async def test_a_step_keeps_the_nodes_that_it_does_not_change(tab, tmp_path):
     first, second = node("node-1", disk("disk-1")), node("node-2", disk("disk-1"))
     fuller = node("node-1", disk("disk-1", replica("volume", 10, new=True)))
     removed = StepReport(title="lose node-2", removed_nodes=("node-2",))
@@ -228,7 +226,7 @@ async def test_a_step_keeps_the_nodes_that_it_does_not_change(tab: Tab, tmp_path
     ) == [True, False, False]
 
 
-async def test_the_replicas_of_a_volume_are_marked_on_all_disks(tab: Tab, tmp_path: Path) -> None:
+async def test_the_replicas_of_a_volume_are_marked_on_all_disks(tab, tmp_path):
     await draw(tab, tmp_path, example())
     everywhere = ["node-a1 ssd-1", "node-a2 ssd-1", "node-b1 ssd-2"]
 
@@ -250,7 +248,7 @@ async def test_the_replicas_of_a_volume_are_marked_on_all_disks(tab: Tab, tmp_pa
     assert await marked(tab) == []
 
 
-async def test_disks_and_replicas_are_reached_by_keyboard(tab: Tab, tmp_path: Path) -> None:
+async def test_disks_and_replicas_are_reached_by_keyboard(tab, tmp_path):
     await draw(tab, tmp_path, example())
     await tab.run("document.querySelector('.zone > summary').focus()")
 
@@ -267,7 +265,7 @@ async def test_disks_and_replicas_are_reached_by_keyboard(tab: Tab, tmp_path: Pa
     assert await marked(tab) == ["node-a1 ssd-2", "node-b1 ssd-1"]
 
 
-async def test_a_volume_is_chosen_from_a_list_or_from_a_text(tab: Tab, tmp_path: Path) -> None:
+async def test_a_volume_is_chosen_from_a_list_or_from_a_text(tab, tmp_path):
     await draw(tab, tmp_path, example())
 
     assert await tab.texts("#volume option") == [
@@ -289,9 +287,7 @@ async def test_a_volume_is_chosen_from_a_list_or_from_a_text(tab: Tab, tmp_path:
     assert await marked(tab) == ["node-a1 ssd-2", "node-b1 ssd-1"]
 
 
-async def test_what_was_not_placed_is_told_with_reasons_and_remedies(
-    tab: Tab, tmp_path: Path
-) -> None:
+async def test_what_was_not_placed_is_told_with_reasons_and_remedies(tab, tmp_path):
     await draw(tab, tmp_path, example())
 
     assert await tab.texts("#left-out-list > li") == [
@@ -306,7 +302,7 @@ async def test_what_was_not_placed_is_told_with_reasons_and_remedies(
     assert (await tab.texts("#events > li"))[0] == "moved shop/db-0 from node-a1 to node-b1"
 
 
-async def test_a_long_list_is_cut_until_all_of_it_is_asked_for(tab: Tab, tmp_path: Path) -> None:
+async def test_a_long_list_is_cut_until_all_of_it_is_asked_for(tab, tmp_path):
     events = [Event(kind=Kind.PLACED, object=f"shop/{n}", node="node-1") for n in range(300)]
     await draw(tab, tmp_path, plan(step("now", [node("node-1")], *events)))
     count = "document.querySelectorAll('#events > .placed').length"
@@ -316,7 +312,7 @@ async def test_a_long_list_is_cut_until_all_of_it_is_asked_for(tab: Tab, tmp_pat
     assert await tab.run(count) == 300
 
 
-async def test_names_that_are_markup_are_inert(tab: Tab, tmp_path: Path) -> None:
+async def test_names_that_are_markup_are_inert(tab, tmp_path):
     reason = Reason(code="x", text=EVIL, nodes=(EVIL,), remedy=EVIL)
     event = Event(
         kind=Kind.PENDING, object=EVIL, node=EVIL, before=EVIL, text=EVIL, reasons=(reason,)
@@ -353,7 +349,7 @@ async def test_names_that_are_markup_are_inert(tab: Tab, tmp_path: Path) -> None
     assert tab.told("Runtime.exceptionThrown") == []
 
 
-async def test_no_request_leaves_the_page(tab: Tab, tmp_path: Path) -> None:
+async def test_no_request_leaves_the_page(tab, tmp_path):
     address = write(tmp_path, page(example().picture()))
     await tab.open(address)
     await tab.press("ArrowRight")
@@ -367,9 +363,7 @@ async def test_no_request_leaves_the_page(tab: Tab, tmp_path: Path) -> None:
     assert any("Content Security Policy" in text for text in blocked)
 
 
-async def test_in_print_are_the_texts_of_all_steps_and_the_last_state(
-    tab: Tab, tmp_path: Path
-) -> None:
+async def test_in_print_are_the_texts_of_all_steps_and_the_last_state(tab, tmp_path):
     await draw(tab, tmp_path, example())
     await tab.run("document.querySelector('.zone').open = false")
 
@@ -391,7 +385,7 @@ async def test_in_print_are_the_texts_of_all_steps_and_the_last_state(
     assert not await tab.run("document.querySelector('.zone').open")
 
 
-async def test_a_printed_page_has_been_drawn_for_print(tab: Tab, tmp_path: Path) -> None:
+async def test_a_printed_page_has_been_drawn_for_print(tab, tmp_path):
     await draw(tab, tmp_path, example())
     await tab.run("addEventListener('beforeprint', () => { window.printed = shown; })")
 
@@ -403,23 +397,21 @@ async def test_a_printed_page_has_been_drawn_for_print(tab: Tab, tmp_path: Path)
 @pytest.mark.parametrize(
     ("scheme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 23, 29)")]
 )
-async def test_it_is_light_or_dark_as_the_reader_wants(
-    tab: Tab, tmp_path: Path, scheme: str, colour: str
-) -> None:
+async def test_it_is_light_or_dark_as_the_reader_wants(tab, tmp_path, scheme, colour):
     await tab.emulate(prefers_color_scheme=scheme)
     await draw(tab, tmp_path, example())
 
     assert await tab.run("getComputedStyle(document.body).backgroundColor") == colour
 
 
-async def test_nothing_moves_by_itself(tab: Tab, tmp_path: Path) -> None:
+async def test_nothing_moves_by_itself(tab, tmp_path):
     await draw(tab, tmp_path, example())
     await tab.run("show(1)")
 
     assert await tab.run("document.getAnimations().length") == 0
 
 
-async def test_it_fits_a_window_of_400_pixels(tab: Tab, tmp_path: Path) -> None:
+async def test_it_fits_a_window_of_400_pixels(tab, tmp_path):
     long = "a-name-of-some-length" * 6
     await tab.resize(400, 700)
     first = node(long, disk(long, replica(long, 50)), zone=long, problem=long)
@@ -429,7 +421,7 @@ async def test_it_fits_a_window_of_400_pixels(tab: Tab, tmp_path: Path) -> None:
     assert await tab.run("document.documentElement.scrollWidth") <= 400
 
 
-async def test_ten_thousand_bars_are_drawn(tab: Tab, tmp_path: Path) -> None:
+async def test_ten_thousand_bars_are_drawn(tab, tmp_path):
     await draw(tab, tmp_path, large(1000, 10))
 
     assert await tab.run("document.querySelectorAll('.bar').length") == 10_000
@@ -438,7 +430,7 @@ async def test_ten_thousand_bars_are_drawn(tab: Tab, tmp_path: Path) -> None:
     assert await tab.texts(".node.changed h4") == ["node-0000"]
 
 
-async def test_one_node_without_zone_or_steps_is_drawn(tab: Tab, tmp_path: Path) -> None:
+async def test_one_node_without_zone_or_steps_is_drawn(tab, tmp_path):
     await draw(tab, tmp_path, plan(step("now", [node("node-1", disk("disk-1"))])))
 
     assert await tab.texts(".zone > summary") == [
@@ -447,7 +439,7 @@ async def test_one_node_without_zone_or_steps_is_drawn(tab: Tab, tmp_path: Path)
     assert await tab.run("document.getElementById('steps').hidden")
 
 
-async def test_a_picture_that_came_in_pieces_is_whole(tab: Tab, tmp_path: Path) -> None:
+async def test_a_picture_that_came_in_pieces_is_whole(tab, tmp_path):
     pieces = [
         opening(plan(step("now")).picture()),
         more_nodes([node("node-1", disk("disk-1")), node("node-2")]),
@@ -460,7 +452,7 @@ async def test_a_picture_that_came_in_pieces_is_whole(tab: Tab, tmp_path: Path) 
     assert await tab.texts("h4") == ["node-1", "node-2", "node-3"]
 
 
-async def test_no_class_makes_a_script_visible(tab: Tab, tmp_path: Path) -> None:
+async def test_no_class_makes_a_script_visible(tab, tmp_path):
     style = files("app.page").joinpath("page.css").read_text(encoding="utf-8")
     classes = {"nodes"} | {*re.findall(r"\.([a-z][a-z-]*)", style)}
     await draw(tab, tmp_path, example())

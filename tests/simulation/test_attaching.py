@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from longhorn import V2_OFF_LABEL, Locality, Volume
+from longhorn import V2_OFF_LABEL, Locality
 from tests.actors import api as kinds
 from tests.actors.api import Kind, Object
 from tests.actors.longhorn import (
@@ -98,9 +98,7 @@ STARTS_V1, STARTS_V2 = (instance_manager(NODE, "starting", engine=each) for each
         pytest.param(kinds.KUBERNETES_NODES, LABELLED, [V2], "v2 is on", id="i"),
     ],
 )
-def test_what_volumes_lack_on_a_node_since_it_went(
-    kind: Kind, obj: Object, lacking: list[Volume], what: str
-) -> None:
+def test_what_volumes_lack_on_a_node_since_it_went(kind, obj, lacking, what):
     watched = Watched()
     lacks_since = watched.attaching.lacks_since
     assert [lacks_since(each, NODE) for each in (V1, V2, ANYWHERE)] == [None] * 3

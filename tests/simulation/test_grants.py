@@ -41,11 +41,11 @@ def schedule(asks: int, entry: str, *, ready: str = "True") -> Object:
         pytest.param(replica(30), schedule(0, "", ready="Unknown"), True, id="nobody-decides-yet"),
     ],
 )
-def test_is_granted(found: Object, by: Object, expected: bool) -> None:  # noqa: FBT001
+def test_is_granted(found, by, expected):
     assert is_granted(found, {DISK: by}) is expected
 
 
-def test_without_a_disk_schedule_what_is_placed_stays() -> None:
+def test_without_a_disk_schedule_what_is_placed_stays():
     assert is_granted(replica(30), {})
     assert turned_away([replica(30)], {}, {}) == set()
 
@@ -62,11 +62,11 @@ def test_without_a_disk_schedule_what_is_placed_stays() -> None:
         pytest.param(replica(50), schedule(50, "R0", ready="Unknown"), set(), id="not-ready"),
     ],
 )
-def test_turned_away(found: Object, by: Object, expected: set[str]) -> None:
+def test_turned_away(found, by, expected):
     assert turned_away([found], {DISK: by}, {DISK: 100 * GIB}) == expected
 
 
-def test_what_has_not_asked_yet_takes_room_from_what_was_refused() -> None:
+def test_what_has_not_asked_yet_takes_room_from_what_was_refused():
     both = [replica(30), replica(20, name="new")]
 
     assert turned_away(both, {DISK: schedule(30, "R0")}, {DISK: 100 * GIB}) == {"r"}

@@ -45,15 +45,15 @@ def replica(gib: int, disk: str) -> Object:
         pytest.param(wants(1, tags=("nvme",)), [], False, id="no-such-tag"),
     ],
 )
-def test_has_room(asked: list[Want], taken: list[Object], expected: bool) -> None:  # noqa: FBT001
+def test_has_room(asked, taken, expected):
     assert has_room(NODE, taken, asked, SETTINGS) is expected
 
 
-def test_over_provisioning_makes_room() -> None:
+def test_over_provisioning_makes_room():
     assert has_room(NODE, [], wants(200, 120), {"storage-over-provisioning-percentage": "200"})
 
 
-def test_a_disk_that_longhorn_does_not_use_has_none() -> None:
+def test_a_disk_that_longhorn_does_not_use_has_none():
     status = NODE["status"]
     hdd = {**status["diskStatus"]["hdd"], "conditions": []}
     node = {**NODE, "status": {**status, "diskStatus": {**status["diskStatus"], "hdd": hdd}}}
@@ -75,5 +75,5 @@ def test_a_disk_that_longhorn_does_not_use_has_none() -> None:
         pytest.param(wants(1, 1, 1, 1, 1, 1), False, id="too-many-to-say"),
     ],
 )
-def test_has_room_in_any_order(asked: list[Want], expected: bool) -> None:  # noqa: FBT001
+def test_has_room_in_any_order(asked, expected):
     assert has_room_in_any_order(NODE, [], asked, SETTINGS) is expected

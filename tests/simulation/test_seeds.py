@@ -34,7 +34,7 @@ def told(result: Result) -> str:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_all_that_must_hold_holds(seed: int) -> None:
+async def test_all_that_must_hold_holds(seed):
     result = await simulate(seed)
 
     assert not result.violations, told(result)
@@ -42,21 +42,21 @@ async def test_all_that_must_hold_holds(seed: int) -> None:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("seed", WITH_DISK_SCHEDULES)
-async def test_all_that_must_hold_holds_where_disk_schedules_grant_room(seed: int) -> None:
+async def test_all_that_must_hold_holds_where_disk_schedules_grant_room(seed):
     result = await simulate(seed, Kind.DISK_SCHEDULES)
 
     assert not result.violations, told(result)
 
 
 @VIRTUAL_TIME
-async def test_all_that_must_hold_holds_on_the_worst_day() -> None:
+async def test_all_that_must_hold_holds_on_the_worst_day():
     result = await simulate(WORST_DAY, Kind.WORST_DAY)
 
     assert not result.violations, told(result)
 
 
 @VIRTUAL_TIME
-async def test_no_pod_gets_a_node_where_nothing_attaches() -> None:
+async def test_no_pod_gets_a_node_where_nothing_attaches():
     result = await simulate(WITH_RUNNERS, Kind.RUNNERS)
 
     assert not result.violations, told(result)
@@ -66,7 +66,7 @@ async def test_no_pod_gets_a_node_where_nothing_attaches() -> None:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("kind", [Kind.USUAL, Kind.DISK_SCHEDULES])
-async def test_the_same_seed_gives_the_same_trace(kind: Kind) -> None:
+async def test_the_same_seed_gives_the_same_trace(kind):
     other_hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
 
     found = await simulate(5, kind)

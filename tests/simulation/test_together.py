@@ -44,9 +44,7 @@ def of(gib: int, name: str = "vol") -> Volume:
         ),
     ],
 )
-def test_for_how_many_replicas_there_is_room(
-    missing: Missing, sizes: tuple[int, ...], zones: str, settings: Settings, expected: int
-) -> None:
+def test_for_how_many_replicas_there_is_room(missing, sizes, zones, settings, expected):
     spaces = spaces_of(cluster(*sizes, zones=zones), settings)
 
     found = find_room([missing], spaces, settings)
@@ -55,7 +53,7 @@ def test_for_how_many_replicas_there_is_room(
     assert found["vol"].anywhere + found["vol"].local == expected
 
 
-def test_a_replica_that_there_is_keeps_others_off_its_node() -> None:
+def test_a_replica_that_there_is_keeps_others_off_its_node():
     known = cluster(40, 40)
     there = Missing(volume=of(10, "there"), replicas=known.replicas["there"], anywhere=2)
 
@@ -64,7 +62,7 @@ def test_a_replica_that_there_is_keeps_others_off_its_node() -> None:
     assert found == {"there": Found(anywhere=1, local=0)}
 
 
-def test_what_is_gone_takes_room_where_a_disk_lists_it_still() -> None:
+def test_what_is_gone_takes_room_where_a_disk_lists_it_still():
     [there] = cluster(40).replicas["there"]
     listed = disk(maximum_bytes=40 * GIB, listed={there.name: 10 * GIB, "gone-1": 5 * GIB})
     known = structs.replace(cluster(40), nodes=[node("node-0", listed)])
@@ -76,7 +74,7 @@ def test_what_is_gone_takes_room_where_a_disk_lists_it_still() -> None:
     assert lagging.disks[0].logical_headroom_bytes == 25 * GIB
 
 
-def test_volumes_find_room_together_or_not() -> None:
+def test_volumes_find_room_together_or_not():
     spaces = spaces_of(cluster(40, 30), SETTINGS)
     pair = Missing(volume=of(20, "pair"), anywhere=2).whole
     local = Missing(volume=of(10, "local"), local="node-1").whole

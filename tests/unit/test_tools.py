@@ -21,7 +21,7 @@ def make_program(folder: Path, name: str) -> str:
     return str(program)
 
 
-def test_the_first_that_is_there_is_found(folder: Path) -> None:
+def test_the_first_that_is_there_is_found(folder):
     kubectl = make_program(folder, "kubectl")
     assert tools.find("kustomize", "kubectl") == kubectl
 
@@ -30,7 +30,7 @@ def test_the_first_that_is_there_is_found(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_test_that_misses_one_is_skipped_and_says_how_to_run_it() -> None:
+def test_a_test_that_misses_one_is_skipped_and_says_how_to_run_it():
     with pytest.raises(
         pytest.skip.Exception, match=r"^curl is missing; apt-get install curl, then `make test-too"
     ):
@@ -38,7 +38,7 @@ def test_a_test_that_misses_one_is_skipped_and_says_how_to_run_it() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_where_all_must_be_there_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_must_be_there_it_fails(monkeypatch):
     monkeypatch.setenv("REQUIRE_TOOLS", "1")
 
     with pytest.raises(pytest.fail.Exception, match="curl is missing"):
@@ -51,9 +51,7 @@ def skipped(reason: str) -> pytest.TestReport:
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_no_test_without_the_mark_is_left_out(
-    request: pytest.FixtureRequest, *, is_marked: bool
-) -> None:
+def test_no_test_without_the_mark_is_left_out(request, *, is_marked):
     if is_marked:
         request.node.add_marker(pytest.mark.tools)
     report = skipped("curl is missing; apt-get install curl, then `make test-tools`")
@@ -63,7 +61,7 @@ def test_no_test_without_the_mark_is_left_out(
     assert report.outcome == ("skipped" if is_marked else "failed")
 
 
-def test_other_skips_are_left_alone(request: pytest.FixtureRequest) -> None:
+def test_other_skips_are_left_alone(request):
     report = skipped("root may write everywhere")
 
     tools.judge(report, request.node)

@@ -22,7 +22,7 @@ def mark(obj: Object | None) -> str:
     return "" if obj is None else str(obj["spec"]["volumeName"])
 
 
-async def test_a_condition_is_looked_at_at_once_and_after_each_change() -> None:
+async def test_a_condition_is_looked_at_at_once_and_after_each_change():
     server = FakeApiServer(Random(0))
     async with server.client("actor") as client, asyncio.TaskGroup() as tasks:
         informer = Informer(Api(client), CLAIMS)
@@ -41,7 +41,7 @@ async def test_a_condition_is_looked_at_at_once_and_after_each_change() -> None:
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-async def test_after_a_break_all_is_made_up_for(*, compacted: bool) -> None:
+async def test_after_a_break_all_is_made_up_for(*, compacted):
     server = FakeApiServer(Random(0))
     told: set[tuple[str, str]] = set()
     for name in ("changed", "deleted", "same"):

@@ -68,9 +68,7 @@ def wished(world: World, volume: str = "data") -> str:
         ),
     ],
 )
-async def test_the_attach_api_refuses(
-    kind: kinds.Kind, broken: kinds.Object, mended: kinds.Object
-) -> None:
+async def test_the_attach_api_refuses(kind, broken, mended):
     world = two_nodes()
     world.put(kind, broken)
     async with running(world):
@@ -84,7 +82,7 @@ async def test_the_attach_api_refuses(
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
 
 
-async def test_a_node_that_is_not_ready_is_refused() -> None:
+async def test_a_node_that_is_not_ready_is_refused():
     world = two_nodes()
     async with running(world):
         await world.provision("data", dataLocality="disabled")
@@ -98,7 +96,7 @@ async def test_a_node_that_is_not_ready_is_refused() -> None:
 
 
 @pytest.mark.parametrize("state", ["starting", "error", "stopped", "unknown"])
-async def test_without_a_running_instance_manager_a_volume_hangs_in_attaching(state: str) -> None:
+async def test_without_a_running_instance_manager_a_volume_hangs_in_attaching(state):
     world = two_nodes()
     world.put(kinds.INSTANCE_MANAGERS, instance_manager("node-1", state))
     async with running(world):
@@ -111,7 +109,7 @@ async def test_without_a_running_instance_manager_a_volume_hangs_in_attaching(st
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
 
 
-async def test_after_an_upgrade_only_an_instance_manager_of_the_new_image_starts_engines() -> None:
+async def test_after_an_upgrade_only_an_instance_manager_of_the_new_image_starts_engines():
     world = two_nodes()
     async with running(world):
         await world.provision("data", dataLocality="disabled")
@@ -125,7 +123,7 @@ async def test_after_an_upgrade_only_an_instance_manager_of_the_new_image_starts
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
 
 
-async def test_a_volume_that_is_made_after_an_upgrade_needs_the_new_image() -> None:
+async def test_a_volume_that_is_made_after_an_upgrade_needs_the_new_image():
     world = two_nodes()
     world.put(kinds.ENGINE_IMAGES, engine_image({"node-2": True}, NEW_IMAGE))
     world.put(kinds.SETTINGS, setting("default-engine-image", NEW_IMAGE))
@@ -140,7 +138,7 @@ async def test_a_volume_that_is_made_after_an_upgrade_needs_the_new_image() -> N
         await world.until(lambda: world.state("data") == ("attached", "node-2"), within=10)
 
 
-async def test_nobody_works_on_a_v2_volume_that_is_wished_where_the_label_switches_it_off() -> None:
+async def test_nobody_works_on_a_v2_volume_that_is_wished_where_the_label_switches_it_off():
     world = World()
     for name in ("node-1", "node-2"):
         world.add_node(name, disk=DiskSpec(size_bytes=100 * GIB, is_block=True))
@@ -159,7 +157,7 @@ async def test_nobody_works_on_a_v2_volume_that_is_wished_where_the_label_switch
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
 
 
-async def test_a_v2_volume_needs_no_engine_image_and_any_running_instance_manager_of_v2() -> None:
+async def test_a_v2_volume_needs_no_engine_image_and_any_running_instance_manager_of_v2():
     world = World()
     world.add_node("node-1", disk=DiskSpec(size_bytes=100 * GIB, is_block=True))
     world.put(kinds.ENGINE_IMAGES, engine_image({"node-1": False}))
@@ -175,7 +173,7 @@ async def test_a_v2_volume_needs_no_engine_image_and_any_running_instance_manage
         await world.until(lambda: world.state("data") == ("attached", "node-1"), within=60)
 
 
-async def test_a_new_replica_goes_to_a_node_with_image_and_instance_manager() -> None:
+async def test_a_new_replica_goes_to_a_node_with_image_and_instance_manager():
     world = World()
     for name in ("node-1", "node-2", "node-3"):
         world.add_node(name, 100)
@@ -188,7 +186,7 @@ async def test_a_new_replica_goes_to_a_node_with_image_and_instance_manager() ->
         assert world.places("data") == ["", "", "node-1"]
 
 
-async def test_an_instance_manager_of_v1_that_is_being_deleted_counts() -> None:
+async def test_an_instance_manager_of_v1_that_is_being_deleted_counts():
     world = two_nodes()
     leaving = instance_manager("node-1", "error")
     leaving["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}

@@ -23,7 +23,7 @@ def published(world: World) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 @VIRTUAL_TIME
-async def test_capacities_are_behind_by_up_to_a_poll() -> None:
+async def test_capacities_are_behind_by_up_to_a_poll():
     world = World()
     world.add_node("node-1", 100, 50)
     async with running(world):
@@ -38,7 +38,7 @@ async def test_capacities_are_behind_by_up_to_a_poll() -> None:
 
 
 @VIRTUAL_TIME
-async def test_capacities_follow_nodes_and_classes() -> None:
+async def test_capacities_follow_nodes_and_classes():
     world = World()
     world.add_node("node-1", 100)
     immediate = storage_class("immediate", binding="Immediate")
@@ -60,7 +60,7 @@ async def test_capacities_follow_nodes_and_classes() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_new_persistent_volume_has_its_class_asked_anew() -> None:
+async def test_a_new_persistent_volume_has_its_class_asked_anew():
     world = World()
     world.add_node("node-1", 100)
     async with running(world):
@@ -82,7 +82,7 @@ async def test_a_new_persistent_volume_has_its_class_asked_anew() -> None:
         pytest.param(DiskSpec(size_bytes=100), {"dataEngine": "v2"}, 0, id="other-engine"),
     ],
 )
-def test_capacity_of_a_disk(disk: DiskSpec, parameters: dict[str, str], expected: int) -> None:
+def test_capacity_of_a_disk(disk, parameters, expected):
     node = longhorn_node("node-1", {"disk-1": disk})
 
     found = capacity(node, storage_class("local", **parameters), {})
@@ -90,7 +90,7 @@ def test_capacity_of_a_disk(disk: DiskSpec, parameters: dict[str, str], expected
     assert found == Capacity(expected, expected)
 
 
-def test_over_provisioning_counts_in_whole_numbers() -> None:
+def test_over_provisioning_counts_in_whole_numbers():
     node = longhorn_node("node-1", {"disk-1": 101, "disk-2": 11})
     settings = {"storage-over-provisioning-percentage": "150"}
 
@@ -98,7 +98,7 @@ def test_over_provisioning_counts_in_whole_numbers() -> None:
 
 
 @VIRTUAL_TIME
-async def test_nothing_is_published_while_a_setting_cannot_be_read() -> None:
+async def test_nothing_is_published_while_a_setting_cannot_be_read():
     name = "allow-empty-node-selector-volume"
     world = World()
     world.add_node("node-1", 100)

@@ -32,7 +32,7 @@ def disks(world: World, volume: str) -> set[str]:
 
 
 @VIRTUAL_TIME
-async def test_a_volume_of_v2_goes_to_disks_of_type_block() -> None:
+async def test_a_volume_of_v2_goes_to_disks_of_type_block():
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -42,7 +42,7 @@ async def test_a_volume_of_v2_goes_to_disks_of_type_block() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once() -> None:
+async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once():
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -57,7 +57,7 @@ async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it() -> None:
+async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it():
     world = with_block_disks(gib=15)
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -73,7 +73,7 @@ async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it
 
 
 @VIRTUAL_TIME
-async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alone() -> None:
+async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alone():
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -99,7 +99,7 @@ async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alo
 
 
 @VIRTUAL_TIME
-async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone() -> None:
+async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone():
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -118,9 +118,7 @@ async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone() -> Non
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize(("label", "expected"), [({}, 2), ({LEGACY_LABEL: "true"}, 1)])
-async def test_an_old_linked_clone_gets_no_other_replica(
-    label: dict[str, str], expected: int
-) -> None:
+async def test_an_old_linked_clone_gets_no_other_replica(label, expected):
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -148,7 +146,7 @@ async def test_an_old_linked_clone_gets_no_other_replica(
         pytest.param({"cloneMode": ""}, 10, "full copies", id="full-copy"),
     ],
 )
-async def test_a_copy_that_longhorn_refuses(wrong: dict[str, str], gib: int, why: str) -> None:
+async def test_a_copy_that_longhorn_refuses(wrong, gib, why):
     world = with_block_disks()
     async with running(world):
         await world.provision("data", gib=10, **V2)
@@ -163,7 +161,7 @@ def put_managers(world: World, *nodes: str) -> None:
 
 
 @VIRTUAL_TIME
-async def test_block_disks_are_not_ready_while_no_instance_manager_reads_them() -> None:
+async def test_block_disks_are_not_ready_while_no_instance_manager_reads_them():
     world = with_block_disks()
     put_managers(world, *NODES)
 

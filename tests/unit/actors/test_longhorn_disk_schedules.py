@@ -1,7 +1,6 @@
 """Volumes and backing images whose room is granted by DiskSchedules, and the same without them."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -99,7 +98,7 @@ def allocation(world: World, volume: str) -> Object | None:
     return next((dict(each) for each in conditions if each["type"] == "DiskAllocation"), None)
 
 
-async def test_node_managers_create_an_object_for_each_disk_and_delete_it_with_the_disk() -> None:
+async def test_node_managers_create_an_object_for_each_disk_and_delete_it_with_the_disk():
     world = managed()
     async with running(world):
         await world.until(lambda: len(world.schedules()) == 3, within=5)
@@ -122,7 +121,7 @@ async def test_node_managers_create_an_object_for_each_disk_and_delete_it_with_t
         assert world.server.get("diskschedules.longhorn.io", disk_uuid("node-1", "disk-1")) is None
 
 
-async def test_a_replica_runs_only_once_its_disk_has_granted_room() -> None:
+async def test_a_replica_runs_only_once_its_disk_has_granted_room():
     world = managed()
     judge = Judge(world)
     async with running(world):
@@ -140,9 +139,7 @@ async def test_a_replica_runs_only_once_its_disk_has_granted_room() -> None:
 
 
 @pytest.mark.parametrize(("seed", "stale"), [(0, True), (1, True), (2, True), (0, False)])
-async def test_of_volumes_created_at_once_those_that_fit_are_placed_and_no_more(
-    seed: int, *, stale: bool
-) -> None:
+async def test_of_volumes_created_at_once_those_that_fit_are_placed_and_no_more(seed, *, stale):
     world = world_of_three(seed, disk_schedules=DiskSchedules.MANAGED, stale=stale)
     judge = Judge(world)
     async with running(world):
@@ -163,9 +160,7 @@ async def test_of_volumes_created_at_once_those_that_fit_are_placed_and_no_more(
         assert judge.wrong == []
 
 
-async def test_without_disk_schedules_the_same_volumes_overcommit_disks(
-    summarise: Callable[[str], None],
-) -> None:
+async def test_without_disk_schedules_the_same_volumes_overcommit_disks(summarise):
     found, conflicts = [], 0
     for mode in (DiskSchedules.UNUSED, DiskSchedules.MANAGED):
         disks = 0
@@ -188,7 +183,7 @@ async def test_without_disk_schedules_the_same_volumes_overcommit_disks(
     assert conflicts > 0
 
 
-async def test_a_refused_replica_tries_another_disk_and_the_volume_says_why_meanwhile() -> None:
+async def test_a_refused_replica_tries_another_disk_and_the_volume_says_why_meanwhile():
     world = managed()
     async with running(world):
         await world.until(lambda: len(world.schedules()) == 3, within=5)
@@ -224,7 +219,7 @@ async def test_a_refused_replica_tries_another_disk_and_the_volume_says_why_mean
         assert name not in asked_gib(world, first)
 
 
-async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes() -> None:
+async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes():
     world = managed()
     async with running(world):
         await world.until(lambda: len(world.schedules()) == 3, within=5)
@@ -239,7 +234,7 @@ async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes() ->
         await world.until(lambda: not any(map(holders, world.schedules())), within=10)
 
 
-async def test_a_volume_grows_once_all_its_disks_hold_the_new_size() -> None:
+async def test_a_volume_grows_once_all_its_disks_hold_the_new_size():
     world = managed()
     judge = Judge(world)
     async with running(world):
@@ -258,7 +253,7 @@ async def test_a_volume_grows_once_all_its_disks_hold_the_new_size() -> None:
         assert judge.wrong == []
 
 
-async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_back() -> None:
+async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_back():
     world = managed()
     judge = Judge(world)
     async with running(world):
@@ -286,9 +281,7 @@ async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_bac
 
 
 @pytest.mark.parametrize("disk_schedules", [DiskSchedules.UNUSED, DiskSchedules.MANAGED])
-async def test_volumes_that_grow_at_once(
-    disk_schedules: DiskSchedules, summarise: Callable[[str], None]
-) -> None:
+async def test_volumes_that_grow_at_once(disk_schedules, summarise):
     """Each disk has nine of 10 GiB, and room for one of them to have 20."""
     world = world_of_three(0, disk_schedules=disk_schedules)
     names = [f"data-{number}" for number in range(9)]
@@ -321,7 +314,7 @@ async def test_volumes_that_grow_at_once(
         assert beyond
 
 
-async def test_a_new_replica_is_as_large_as_the_others_while_growth_is_refused() -> None:
+async def test_a_new_replica_is_as_large_as_the_others_while_growth_is_refused():
     world = managed()
     async with running(world):
         await three_replicas(world)
@@ -341,9 +334,7 @@ async def test_a_new_replica_is_as_large_as_the_others_while_growth_is_refused()
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_of_images_copied_at_once_those_that_fit_get_their_copies_and_no_more(
-    seed: int,
-) -> None:
+async def test_of_images_copied_at_once_those_that_fit_get_their_copies_and_no_more(seed):
     world = managed(seed)
     judge = Judge(world)
     async with running(world):
@@ -365,7 +356,7 @@ async def test_of_images_copied_at_once_those_that_fit_get_their_copies_and_no_m
         assert judge.wrong == []
 
 
-async def test_without_disk_schedules_the_same_images_overcommit_disks() -> None:
+async def test_without_disk_schedules_the_same_images_overcommit_disks():
     world = world_of_three(0, disk_schedules=DiskSchedules.UNUSED)
     async with running(world):
         put_images(world)
@@ -374,7 +365,7 @@ async def test_without_disk_schedules_the_same_images_overcommit_disks() -> None
         assert max(copies_gib(world).values()) > DISK_GIB
 
 
-async def test_a_deleted_image_gives_room_back_on_every_disk_that_it_names() -> None:
+async def test_a_deleted_image_gives_room_back_on_every_disk_that_it_names():
     world = managed()
     async with running(world):
         await world.until(lambda: len(world.schedules()) == 3, within=5)
@@ -394,7 +385,7 @@ async def test_a_deleted_image_gives_room_back_on_every_disk_that_it_names() -> 
         assert [asked_gib(world, node) for node in NODES] == [{}, {}, {}]
 
 
-async def test_replicas_that_exist_when_disk_schedules_come_ask_for_their_room() -> None:
+async def test_replicas_that_exist_when_disk_schedules_come_ask_for_their_room():
     world = managed()
     world.put(kinds.SETTINGS, setting("storage-over-provisioning-percentage", "50"))
     async with running(world):

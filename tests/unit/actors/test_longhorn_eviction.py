@@ -26,7 +26,7 @@ def is_schedulable(world: World, node: str) -> bool:
     return bool(condition["status"] == "True")
 
 
-async def test_a_cordoned_node_takes_no_replicas() -> None:
+async def test_a_cordoned_node_takes_no_replicas():
     world = three_nodes()
     async with running(world):
         world.cordon("node-1")
@@ -41,7 +41,7 @@ async def test_a_cordoned_node_takes_no_replicas() -> None:
         await world.until(lambda: world.places("data") == ["node-1"], within=60)
 
 
-async def test_by_default_a_drain_waits_until_the_data_followed_the_pod() -> None:
+async def test_by_default_a_drain_waits_until_the_data_followed_the_pod():
     world = three_nodes()
     async with running(world):
         await world.provision("data")
@@ -60,7 +60,7 @@ async def test_by_default_a_drain_waits_until_the_data_followed_the_pod() -> Non
 
 
 @pytest.mark.parametrize("is_used", [True, False], ids=["by-a-pod", "detached"])
-async def test_a_drain_for_eviction_moves_the_replicas(is_used: bool) -> None:  # noqa: FBT001
+async def test_a_drain_for_eviction_moves_the_replicas(is_used):
     world = three_nodes(FOR_EVICTION)
     async with running(world):
         await world.provision("data")
@@ -83,7 +83,7 @@ async def test_a_drain_for_eviction_moves_the_replicas(is_used: bool) -> None:  
         await world.hold(lambda: world.state("data") == ("detached", ""), seconds=60)
 
 
-async def test_a_pod_elsewhere_waits_for_the_end_of_an_eviction() -> None:
+async def test_a_pod_elsewhere_waits_for_the_end_of_an_eviction():
     world = three_nodes(FOR_EVICTION)
     async with running(world):
         await world.provision("data")
@@ -100,7 +100,7 @@ async def test_a_pod_elsewhere_waits_for_the_end_of_an_eviction() -> None:
         await world.until(lambda: world.places("data") == ["node-2"], within=60)
 
 
-async def test_nothing_is_attached_for_an_eviction_without_another_place() -> None:
+async def test_nothing_is_attached_for_an_eviction_without_another_place():
     world = World()
     world.add_node("node-1", 100)
     world.put(kinds.SETTINGS, FOR_EVICTION)
@@ -119,7 +119,7 @@ async def test_nothing_is_attached_for_an_eviction_without_another_place() -> No
         await world.until(lambda: world.places("data") == ["node-2"], within=60)
 
 
-async def test_uncordoning_takes_an_eviction_back() -> None:
+async def test_uncordoning_takes_an_eviction_back():
     world = three_nodes(FOR_EVICTION)
     async with running(world):
         await world.provision("data")
@@ -134,7 +134,7 @@ async def test_uncordoning_takes_an_eviction_back() -> None:
         assert not world.replicas("data")[0]["spec"]["evictionRequested"]
 
 
-async def test_a_node_whose_manager_is_away_takes_nothing_and_keeps_its_numbers() -> None:
+async def test_a_node_whose_manager_is_away_takes_nothing_and_keeps_its_numbers():
     world = three_nodes()
     async with running(world):
         await world.provision("data", "more")

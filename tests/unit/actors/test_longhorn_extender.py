@@ -97,7 +97,7 @@ async def accepted(answer: Answer, pod: Object) -> list[str]:
 
 
 @VIRTUAL_TIME
-async def test_settings_are_made_with_their_defaults_and_others_stay() -> None:
+async def test_settings_are_made_with_their_defaults_and_others_stay():
     world = two_nodes(storage_over_provisioning_percentage="200")
     async with upgraded(world):
         await world.until(
@@ -115,7 +115,7 @@ async def test_settings_are_made_with_their_defaults_and_others_stay() -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_extender_runs_while_its_setting_says_so() -> None:
+async def test_the_extender_runs_while_its_setting_says_so():
     async with upgraded(two_nodes()) as world:
         await asyncio.sleep(5)
         assert (holder(world), world.server.get("services", NAME, NAMESPACE)) == ("", None)
@@ -136,7 +136,7 @@ async def test_the_extender_runs_while_its_setting_says_so() -> None:
 
 
 @VIRTUAL_TIME
-async def test_it_does_not_lead_while_somebody_else_holds_its_lease() -> None:
+async def test_it_does_not_lead_while_somebody_else_holds_its_lease():
     world = two_nodes(**{ENABLED: "true"})
     api = Api(world.server.client("somebody"))
     other = Lease(api, Key(NAMESPACE, NAME), "somebody", lambda: EPOCH)
@@ -154,7 +154,7 @@ async def test_it_does_not_lead_while_somebody_else_holds_its_lease() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room() -> None:
+async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room():
     world = two_nodes()
     world.add_node("small", 50)
     async with filtering(world) as found:
@@ -168,7 +168,7 @@ async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes() -> None:
+async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes():
     pod = {"metadata": {"namespace": "default", "name": "web"}, "spec": {}}
     async with filtering(two_nodes()) as found:
         assert await accepted(found.answer, pod) == NODES
@@ -176,7 +176,7 @@ async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_pod_goes_back_to_where_all_its_replicas_are() -> None:
+async def test_a_pod_goes_back_to_where_all_its_replicas_are():
     world = two_nodes()
     async with filtering(world) as found:
         await world.provision("data")
@@ -198,7 +198,7 @@ async def test_a_pod_goes_back_to_where_all_its_replicas_are() -> None:
 
 
 @VIRTUAL_TIME
-async def test_the_next_answer_waits_until_the_pod_before_has_its_node() -> None:
+async def test_the_next_answer_waits_until_the_pod_before_has_its_node():
     world = two_nodes()
     async with filtering(world) as found:
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -214,7 +214,7 @@ async def test_the_next_answer_waits_until_the_pod_before_has_its_node() -> None
 
 
 @VIRTUAL_TIME
-async def test_both_timeouts_end_what_is_kept() -> None:
+async def test_both_timeouts_end_what_is_kept():
     world = two_nodes()
     async with filtering(world) as found:
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -230,7 +230,7 @@ async def test_both_timeouts_end_what_is_kept() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_node_is_reserved_until_the_replicas_are_listed_there() -> None:
+async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
     world = two_nodes(**{NODE_RESERVATION_TIMEOUT: "600"})
     async with filtering(world) as found:
         pod = add_pod(world, "data")
@@ -250,7 +250,7 @@ async def test_a_node_is_reserved_until_the_replicas_are_listed_there() -> None:
 
 
 @VIRTUAL_TIME
-async def test_timeouts_of_zero_keep_nothing() -> None:
+async def test_timeouts_of_zero_keep_nothing():
     world = two_nodes(**{POD_SCHEDULING_TIMEOUT: "0"})
     async with filtering(world) as found:
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -261,7 +261,7 @@ async def test_timeouts_of_zero_keep_nothing() -> None:
         assert asyncio.get_running_loop().time() - began < 0.5
 
 
-async def test_it_answers_over_http_in_names_and_in_whole_nodes() -> None:
+async def test_it_answers_over_http_in_names_and_in_whole_nodes():
     world = two_nodes()
     nodes = [{"metadata": {"name": name}, "status": {"kept": True}} for name in ("small", *NODES)]
     world.add_node("small", 50)

@@ -51,7 +51,7 @@ LOCAL_DISK = [at("a", "1", "x"), at("b", "1", "x", "node-a"), at("c", "2", "y")]
         pytest.param(attached(), [replica("b", is_evicting=True), A], "b", id="the-evicted-one"),
     ],
 )
-def test_which_replica_goes(volume: Volume, replicas: list[Replica], goes: str) -> None:
+def test_which_replica_goes(volume, replicas, goes):
     deleted = [
         step.replica
         for step in next_steps(volume, replicas, failed=())

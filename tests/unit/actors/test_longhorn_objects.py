@@ -41,7 +41,7 @@ def conditions(status: Object) -> dict[str, tuple[str, str]]:
     return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
 
 
-def test_a_new_node_is_one_that_takes_replicas() -> None:
+def test_a_new_node_is_one_that_takes_replicas():
     node = longhorn_node("node-1", {"disk-1": 100 * GIB + 1, "disk-2": 50 * GIB}, zone="a")
 
     read = recorded(node, Node)
@@ -54,7 +54,7 @@ def test_a_new_node_is_one_that_takes_replicas() -> None:
     assert read.zone == "a"
 
 
-def test_a_disk_counts_every_replica_that_is_assigned_to_it() -> None:
+def test_a_disk_counts_every_replica_that_is_assigned_to_it():
     node = longhorn_node("node-1", {"disk-1": 100 * GIB})
     replicas = [
         replica("a-r-1", "node-1", "disk-1", 10),
@@ -83,7 +83,7 @@ def test_a_disk_counts_every_replica_that_is_assigned_to_it() -> None:
         ),
     ],
 )
-def test_disk_pressure(disk: DiskSpec, scheduled_gib: int, *, schedulable: bool) -> None:
+def test_disk_pressure(disk, scheduled_gib, *, schedulable):
     node = longhorn_node("node-1", {"disk-1": disk})
     replicas = [replica("a-r-1", "node-1", "disk-1", scheduled_gib)]
 
@@ -93,7 +93,7 @@ def test_disk_pressure(disk: DiskSpec, scheduled_gib: int, *, schedulable: bool)
     assert conditions(status)["Schedulable"] == expected
 
 
-def test_a_cordon_counts_only_if_the_setting_says_so() -> None:
+def test_a_cordon_counts_only_if_the_setting_says_so():
     node = longhorn_node("node-1", {})
     off = {"disable-scheduling-on-cordoned-node": "false"}
 
@@ -104,14 +104,14 @@ def test_a_cordon_counts_only_if_the_setting_says_so() -> None:
     assert ignored["Schedulable"] == ("True", "")
 
 
-def test_nothing_changes_without_a_cause() -> None:
+def test_nothing_changes_without_a_cause():
     node = longhorn_node("node-1", {"disk-1": GIB})
     published = {**node, "status": node_status(node, [], situation())}
 
     assert node_status(published, [], situation(now="even later")) == published["status"]
 
 
-def test_overcommitted_disks_are_found_by_replicas_alone() -> None:
+def test_overcommitted_disks_are_found_by_replicas_alone():
     node = longhorn_node("node-1", {"disk-1": 100 * GIB, "disk-2": 100 * GIB})
     replicas = [
         replica("a-r-1", "node-1", "disk-1", 60),
@@ -132,7 +132,7 @@ def test_overcommitted_disks_are_found_by_replicas_alone() -> None:
     assert overcommitted([node], replicas, {"storage-over-provisioning-percentage": "120"}) == ()
 
 
-def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
+def test_copies_are_where_replicas_are_assigned_and_did_not_fail():
     replicas = [
         replica("a-r-1", "node-1", "disk-1", 1),
         replica("a-r-2", "node-2", "disk-1", 1, failedAt="2026-01-01T00:00:00Z"),
@@ -142,7 +142,7 @@ def test_copies_are_where_replicas_are_assigned_and_did_not_fail() -> None:
     assert nodes_with_replicas(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
 
 
-def test_settings_fill_in_what_a_class_leaves_open() -> None:
+def test_settings_fill_in_what_a_class_leaves_open():
     settings = {"default-data-locality": "best-effort", "default-replica-count": '{"v1":"2"}'}
 
     spec = volume_object("data", GIB, {}, settings, namespace="n", owner="node-1")["spec"]
@@ -151,7 +151,7 @@ def test_settings_fill_in_what_a_class_leaves_open() -> None:
     assert (spec["nodeSelector"], spec["diskSelector"], spec["accessMode"]) == ([], [], "rwo")
 
 
-def test_a_class_says_how_volumes_are() -> None:
+def test_a_class_says_how_volumes_are():
     parameters = {
         "numberOfReplicas": "3",
         "dataLocality": "disabled",

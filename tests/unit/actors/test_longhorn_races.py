@@ -21,7 +21,7 @@ async def beyond_limit(seed: int) -> tuple[Overcommitted, ...]:
     return overcommitted(world.nodes(), world.replicas(), {})
 
 
-async def test_volumes_attached_together_can_be_put_on_one_disk() -> None:
+async def test_volumes_attached_together_can_be_put_on_one_disk():
     found = [await beyond_limit(seed) for seed in range(10)]
 
     one = next(each for each in found if each)[0]

@@ -76,9 +76,7 @@ def failed(name: str = "a", at: str = LAST, **facts: Any) -> Replica:
         ),
     ],
 )
-def test_a_replica_that_cannot_be_started_fails(
-    there: Object | None, *, launches: bool | None, is_unable: bool
-) -> None:
+def test_a_replica_that_cannot_be_started_fails(there, *, launches, is_unable):
     nodes = {"node-1": there} if there else {}
 
     found = salvage.unable([replica()], nodes, lambda _: launches, needs_disk=True)
@@ -94,13 +92,13 @@ def test_a_replica_that_cannot_be_started_fails(
         pytest.param(replica(is_running=True), id="running"),
     ],
 )
-def test_other_replicas_do_not_fail_for_want_of_an_instance_manager(other: Replica) -> None:
+def test_other_replicas_do_not_fail_for_want_of_an_instance_manager(other):
     nodes = {"node-1": node("node-1")}
 
     assert not salvage.unable([other], nodes, lambda _: False, needs_disk=True)
 
 
-def test_disks_of_data_engine_v2_are_not_looked_at() -> None:
+def test_disks_of_data_engine_v2_are_not_looked_at():
     nodes = {"node-1": node("node-1", diskUUID="other")}
 
     assert not salvage.unable([replica()], nodes, lambda _: True, needs_disk=False)
@@ -117,8 +115,8 @@ def test_disks_of_data_engine_v2_are_not_looked_at() -> None:
     ],
 )
 def test_a_volume_attaches_nowhere_without_an_instance_manager_where_a_replica_is(
-    there: Object, one: Replica, *, nowhere: bool
-) -> None:
+    there, one, *, nowhere
+):
     assert salvage.attaches_nowhere([one], {"node-1": there}, lambda _: None) is nowhere
 
 
@@ -135,9 +133,7 @@ def test_a_volume_attaches_nowhere_without_an_instance_manager_where_a_replica_i
         pytest.param([failed(has_data=False)], True, id="new-and-failed"),
     ],
 )
-def test_a_volume_is_faulted_if_all_with_data_have_failed(
-    replicas: list[Replica], *, faulted: bool
-) -> None:
+def test_a_volume_is_faulted_if_all_with_data_have_failed(replicas, *, faulted):
     assert salvage.is_faulted(replicas) is faulted
 
 
@@ -171,9 +167,7 @@ def test_a_volume_is_faulted_if_all_with_data_have_failed(
         ),
     ],
 )
-def test_which_replicas_are_salvaged(
-    replicas: list[Replica], there: Object, taken: list[str]
-) -> None:
+def test_which_replicas_are_salvaged(replicas, there, taken):
     assert salvage.salvaged(replicas, {"node-1": there}) == taken
 
 
@@ -231,9 +225,7 @@ def bring_back(world: World, what: str) -> None:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("what", ["node", "disk", "manager"])
-async def test_a_volume_whose_only_replica_cannot_be_started_is_faulted_until_it_can(
-    what: str,
-) -> None:
+async def test_a_volume_whose_only_replica_cannot_be_started_is_faulted_until_it_can(what):
     world = used_before()
     async with running(world):
         await use(world)
@@ -252,7 +244,7 @@ async def test_a_volume_whose_only_replica_cannot_be_started_is_faulted_until_it
 
 
 @VIRTUAL_TIME
-async def test_a_volume_is_not_salvaged_if_the_setting_is_off() -> None:
+async def test_a_volume_is_not_salvaged_if_the_setting_is_off():
     world = used_before()
     world.put(kinds.SETTINGS, setting("auto-salvage", "false"))
     async with running(world):
@@ -266,7 +258,7 @@ async def test_a_volume_is_not_salvaged_if_the_setting_is_off() -> None:
 
 
 @VIRTUAL_TIME
-async def test_a_volume_attaches_with_the_replicas_that_can_be_started() -> None:
+async def test_a_volume_attaches_with_the_replicas_that_can_be_started():
     world = used_before(replicas=2)
     async with running(world):
         await use(world, replicas=2)
@@ -280,7 +272,7 @@ async def test_a_volume_attaches_with_the_replicas_that_can_be_started() -> None
 
 
 @VIRTUAL_TIME
-async def test_a_volume_waits_for_an_instance_manager_where_there_is_none() -> None:
+async def test_a_volume_waits_for_an_instance_manager_where_there_is_none():
     world = used_before(replicas=2)
     async with running(world):
         await use(world, replicas=2)
@@ -298,7 +290,7 @@ async def test_a_volume_waits_for_an_instance_manager_where_there_is_none() -> N
 
 
 @VIRTUAL_TIME
-async def test_an_attached_volume_is_left_alone_when_a_node_goes() -> None:
+async def test_an_attached_volume_is_left_alone_when_a_node_goes():
     world = used_before()
     async with running(world):
         await use(world)

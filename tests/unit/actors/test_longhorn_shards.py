@@ -40,13 +40,13 @@ def nodes(world: World) -> list[str]:
     ("strip_kib", "expected"),
     [(4, 8_347_648), (64, 134_479_872), (256, 537_919_488), (1024, 2_151_677_952)],
 )
-def test_what_is_reserved_at_the_front(strip_kib: int, expected: int) -> None:
+def test_what_is_reserved_at_the_front(strip_kib, expected):
     """The values that go-spdk-helper's own tests fix."""
     assert front_bytes(strip_kib * 1024) == expected
 
 
 @pytest.mark.parametrize(("data", "expected"), [(1, 35_926_310_912), (4, 9_082_765_312)])
-def test_how_large_a_shard_is(data: int, expected: int) -> None:
+def test_how_large_a_shard_is(data, expected):
     """The first value is that of go-spdk-helper's own tests."""
     volume = volume_object("data", 33 * GIB, in_shards(data), {}, namespace="", owner="")
 
@@ -54,7 +54,7 @@ def test_how_large_a_shard_is(data: int, expected: int) -> None:
 
 
 @VIRTUAL_TIME
-async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own() -> None:
+async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own():
     world = with_block_disks(50, 50, 50, 50)
     async with running(world):
         await world.provision("data", gib=10, **in_shards())
@@ -70,7 +70,7 @@ async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own() -> 
 
 
 @VIRTUAL_TIME
-async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place() -> None:
+async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place():
     world = with_block_disks(50, 50, 4)
     async with running(world):
         await world.provision("data", gib=10, **in_shards())
@@ -88,7 +88,7 @@ async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place(
 
 
 @VIRTUAL_TIME
-async def test_shards_go_with_their_volume() -> None:
+async def test_shards_go_with_their_volume():
     world = with_block_disks(50, 50, 50)
     async with running(world):
         await world.provision("data", gib=10, **in_shards())

@@ -37,7 +37,7 @@ def one_volume() -> World:
     return world
 
 
-async def test_longhorn_leaves_a_standing_volume_as_it_is() -> None:
+async def test_longhorn_leaves_a_standing_volume_as_it_is():
     world = one_volume()
     before = world.volume("data"), world.replicas("data")
 
@@ -48,7 +48,7 @@ async def test_longhorn_leaves_a_standing_volume_as_it_is() -> None:
     assert (world.volume("data"), world.replicas("data")) == before
 
 
-async def test_a_lost_replica_is_made_anew_on_another_node() -> None:
+async def test_a_lost_replica_is_made_anew_on_another_node():
     world = one_volume()
     async with running(world):
         world.longhorn.set_ready("node-3", "KubernetesNodeGone")

@@ -8,7 +8,7 @@ tried; the choice of a disk itself is compared with Longhorn's in `unit/longhorn
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from statistics import median
 
@@ -123,13 +123,13 @@ async def coarse_differences(name: str) -> list[str]:
 
 @VIRTUAL_TIME
 @pytest.mark.parametrize("name", traces.names())
-async def test_volumes_live_as_recorded(name: str) -> None:
+async def test_volumes_live_as_recorded(name):
     compare = coarse_differences if name in SHORT_OF_ROOM else differences
 
     assert "\n".join(await compare(name)) == ""
 
 
-def test_the_delays_are_those_of_the_traces(summarise: Callable[[str], None]) -> None:
+def test_the_delays_are_those_of_the_traces(summarise):
     found = [
         life for name in traces.names() for life in lives(recorded(name).of_longhorn()).values()
     ]
@@ -139,7 +139,7 @@ def test_the_delays_are_those_of_the_traces(summarise: Callable[[str], None]) ->
         summarise(f"recorded {name}: median {median(seconds):.2f} s of {len(seconds)}")
 
 
-def test_all_traces_are_there() -> None:
+def test_all_traces_are_there():
     found = Counter(name.split("-")[0] for name in traces.names())
 
     assert found == {"goal": 8, "lives": 13, "n2": 2, "n3": 4, "several": 2}

@@ -33,7 +33,7 @@ def due_in(world: World, volume: str) -> longhorn.Due:
 
 
 @VIRTUAL_TIME
-async def test_none_is_made_for_one_that_is_lost_until_the_detached_ones_are_back() -> None:
+async def test_none_is_made_for_one_that_is_lost_until_the_detached_ones_are_back():
     world = World(upgrades=True)
     for name in NODES:
         world.add_node(name, 100, block=DiskSpec(size_bytes=50 * GIB, is_block=True))

@@ -18,7 +18,7 @@ def three_nodes(seed: int = 0) -> World:
     return world
 
 
-async def test_a_pending_local_replica_takes_room_that_appears() -> None:
+async def test_a_pending_local_replica_takes_room_that_appears():
     world = World()
     world.add_node("node-1", 15)
     world.add_node("node-2", 100)
@@ -36,7 +36,7 @@ async def test_a_pending_local_replica_takes_room_that_appears() -> None:
         assert world.scheduled("data")["status"] == "True"
 
 
-async def test_a_volume_that_fits_nowhere_has_no_replica_until_it_does() -> None:
+async def test_a_volume_that_fits_nowhere_has_no_replica_until_it_does():
     world = World()
     world.add_node("node-1", 5)
     async with running(world):
@@ -57,7 +57,7 @@ async def test_a_volume_that_fits_nowhere_has_no_replica_until_it_does() -> None
         assert "node-2" in world.places("data")
 
 
-async def test_a_new_node_wakes_a_replica_without_a_place() -> None:
+async def test_a_new_node_wakes_a_replica_without_a_place():
     world = World()
     world.add_node("node-1", 100)
     async with running(world):
@@ -71,7 +71,7 @@ async def test_a_new_node_wakes_a_replica_without_a_place() -> None:
         await world.until(lambda: world.scheduled("data")["message"] == "", within=1)
 
 
-async def test_deleting_a_volume_frees_its_disk() -> None:
+async def test_deleting_a_volume_frees_its_disk():
     world = three_nodes()
     async with running(world):
         await world.provision("data")
@@ -85,7 +85,7 @@ async def test_deleting_a_volume_frees_its_disk() -> None:
         await world.until(lambda: world.published_gib("node-1") == {"disk-1": 0}, within=4)
 
 
-async def test_replicas_of_a_volume_that_is_gone_are_removed() -> None:
+async def test_replicas_of_a_volume_that_is_gone_are_removed():
     world = three_nodes()
     async with running(world):
         await world.provision("data")
@@ -94,7 +94,7 @@ async def test_replicas_of_a_volume_that_is_gone_are_removed() -> None:
         await world.until(lambda: world.replicas() == [], within=5)
 
 
-async def test_create_volume_can_be_repeated_but_not_with_another_size() -> None:
+async def test_create_volume_can_be_repeated_but_not_with_another_size():
     world = three_nodes()
     async with running(world):
         await world.provision("data")
@@ -105,14 +105,14 @@ async def test_create_volume_can_be_repeated_but_not_with_another_size() -> None
             await world.longhorn.create_volume("data", 20 * GIB, {})
 
 
-async def test_create_volume_refuses_tags_that_nobody_has() -> None:
+async def test_create_volume_refuses_tags_that_nobody_has():
     world = three_nodes()
     async with running(world):
         with pytest.raises(CreateVolumeError, match="disk tag fast"):
             await world.longhorn.create_volume("data", GIB, {"diskSelector": "fast"})
 
 
-async def test_finished_pods_let_their_volumes_go() -> None:
+async def test_finished_pods_let_their_volumes_go():
     world = three_nodes()
     async with running(world):
         await world.provision("data")

@@ -50,9 +50,7 @@ def put(server: FakeApiServer, kind: kinds.Kind, obj: Object) -> None:
     server.put({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
 
 
-async def test_without_room_another_node_is_to_be_selected_and_without_driver_nothing_happens() -> (
-    None
-):
+async def test_without_room_another_node_is_to_be_selected_and_without_driver_nothing_happens():
     server, driver = FakeApiServer(Random(0)), Driver()
     put(server, kinds.STORAGE_CLASSES, storage_class("local"))
     ours = {PROVISIONER: DRIVER}

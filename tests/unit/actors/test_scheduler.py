@@ -21,7 +21,7 @@ def stage_with(*claims: str, **configuration: object) -> Stage:
     return stage
 
 
-async def test_the_expected_node_is_written_first_and_then_claims_one_by_one() -> None:
+async def test_the_expected_node_is_written_first_and_then_claims_one_by_one():
     stage = stage_with("a", "b")
     async with stage.running():
         stage.put_pod("web", "a", "b")
@@ -35,7 +35,7 @@ async def test_the_expected_node_is_written_first_and_then_claims_one_by_one() -
         assert (stage.selected("a"), stage.selected("b"), stage.node_of("web")) == (NODE, NODE, "")
 
 
-async def test_before_1_35_claims_are_the_first_to_show_the_node() -> None:
+async def test_before_1_35_claims_are_the_first_to_show_the_node():
     stage = stage_with("a", nominates=False)
     async with stage.running():
         stage.put_pod("web", "a")
@@ -44,7 +44,7 @@ async def test_before_1_35_claims_are_the_first_to_show_the_node() -> None:
         assert stage.writes() == ["update persistentvolumeclaims a"]
 
 
-async def test_the_next_pod_is_asked_about_while_claims_are_provisioned() -> None:
+async def test_the_next_pod_is_asked_about_while_claims_are_provisioned():
     stage = stage_with("a")
     async with stage.running():
         stage.put_pod("web", "a")
@@ -59,7 +59,7 @@ async def test_the_next_pod_is_asked_about_while_claims_are_provisioned() -> Non
         assert stage.node_of("web") == NODE
 
 
-async def test_claims_are_written_from_a_cache_and_what_was_written_stays() -> None:
+async def test_claims_are_written_from_a_cache_and_what_was_written_stays():
     stage = stage_with("a", "b")
     stage.server.watch_delay = lambda call: 0.5 * (call.resource == "persistentvolumeclaims")
     async with stage.running():
@@ -77,9 +77,7 @@ async def test_claims_are_written_from_a_cache_and_what_was_written_stays() -> N
 @pytest.mark.parametrize(
     ("pinned", "expected"), [("", "provisioning failed"), ("node-3", "another node")]
 )
-async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(
-    pinned: str, expected: str
-) -> None:
+async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(pinned, expected):
     """Nobody has room for it there, or it came to be elsewhere; others are tried again."""
     stage = stage_with("a")
     stage.extender.accepts = [[NODE], [], [], ["node-1"]]
@@ -101,7 +99,7 @@ async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(
         assert stage.node_of("other") == "node-1"
 
 
-async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts() -> None:
+async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts():
     stage = stage_with()
     lost = Fault(LostAnswer(), matches=lambda call: call.resource == "pods/binding")
     stage.server.faults.append(lost)
@@ -112,7 +110,7 @@ async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts() -> N
         assert (stage.node_of("web"), len(stage.extender.asked)) == (NODE, 1)
 
 
-async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one() -> None:
+async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one():
     stage = stage_with("a")
     async with stage.running():
         stage.put_pod("web", "a")
@@ -125,7 +123,7 @@ async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one() -> N
         assert stage.extender.candidates_asked == [[*NODES], [NODE]]
 
 
-async def test_all_nodes_are_asked_about_if_the_nominated_one_is_rejected() -> None:
+async def test_all_nodes_are_asked_about_if_the_nominated_one_is_rejected():
     stage = Stage()
     stage.extender.accepts = [["node-1"]]
     stage.put_node("node-3", unschedulable=True)
@@ -137,7 +135,7 @@ async def test_all_nodes_are_asked_about_if_the_nominated_one_is_rejected() -> N
         assert stage.node_of("web") == "node-1"
 
 
-async def test_a_rejected_pod_rests_until_its_annotation_changes() -> None:
+async def test_a_rejected_pod_rests_until_its_annotation_changes():
     """Its own condition is an event; the same condition again is none."""
     stage = Stage()
     stage.extender.accepts = [[], [], NODES]
@@ -153,7 +151,7 @@ async def test_a_rejected_pod_rests_until_its_annotation_changes() -> None:
         assert stage.node_of("web") in NODES
 
 
-async def test_other_waiting_pods_wake_nobody() -> None:
+async def test_other_waiting_pods_wake_nobody():
     stage = Stage()
     stage.extender.accepts = [[]]
     async with stage.running():
@@ -165,7 +163,7 @@ async def test_other_waiting_pods_wake_nobody() -> None:
     assert stage.extender.pods_asked == ["a", "a", "b", "b"]
 
 
-async def test_errors_are_tried_again_later_and_later() -> None:
+async def test_errors_are_tried_again_later_and_later():
     stage = Stage()
     stage.extender.error = "not the leader"
     async with stage.running():
@@ -176,7 +174,7 @@ async def test_errors_are_tried_again_later_and_later() -> None:
     assert times == [0, 1, 3, 7, 15, 25]
 
 
-async def test_a_call_that_takes_too_long_is_given_up() -> None:
+async def test_a_call_that_takes_too_long_is_given_up():
     stage = Stage(http_timeout_seconds=2.0)
     stage.extender.seconds = 3.0
     async with stage.running():
@@ -188,7 +186,7 @@ async def test_a_call_that_takes_too_long_is_given_up() -> None:
         assert stage.condition("web") == ("False", "SchedulerError")
 
 
-async def test_late_conditions_are_written_after_the_next_answers() -> None:
+async def test_late_conditions_are_written_after_the_next_answers():
     stage = Stage(status_delay=(1.0, 1.0))
     stage.extender.accepts = [[]]
     async with stage.running():
@@ -202,7 +200,7 @@ async def test_late_conditions_are_written_after_the_next_answers() -> None:
         assert stage.condition("a") == stage.condition("b") == ("False", "Unschedulable")
 
 
-async def test_the_node_with_the_best_score_is_taken_though_others_have_fewer_pods() -> None:
+async def test_the_node_with_the_best_score_is_taken_though_others_have_fewer_pods():
     stage = Stage()
     stage.extender.accepts = [["node-1"], NODES]
     stage.extender.scores = {"node-1": 8, NODE: 7}
@@ -214,7 +212,7 @@ async def test_the_node_with_the_best_score_is_taken_though_others_have_fewer_po
     assert (stage.node_of("b"), stage.extender.scored) == ("node-1", [[*NODES]])
 
 
-async def test_of_equal_scores_the_node_with_the_fewest_pods_is_taken() -> None:
+async def test_of_equal_scores_the_node_with_the_fewest_pods_is_taken():
     stage = Stage()
     stage.extender.accepts = [["node-1"], NODES]
     stage.extender.scores = {"node-1": 8, NODE: 8}
@@ -226,7 +224,7 @@ async def test_of_equal_scores_the_node_with_the_fewest_pods_is_taken() -> None:
     assert stage.node_of("b") == NODE
 
 
-async def test_without_an_answer_about_scores_pods_are_spread() -> None:
+async def test_without_an_answer_about_scores_pods_are_spread():
     stage = Stage()
     async with stage.running():
         for name in ("a", "b", "c"):
@@ -236,7 +234,7 @@ async def test_without_an_answer_about_scores_pods_are_spread() -> None:
     assert {stage.node_of(name) for name in ("a", "b", "c")} == {*NODES}
 
 
-async def test_at_weight_0_scores_are_not_asked_for() -> None:
+async def test_at_weight_0_scores_are_not_asked_for():
     stage = Stage(score_weight=0)
     async with stage.running():
         stage.put_pod("web")

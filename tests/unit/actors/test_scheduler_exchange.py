@@ -29,7 +29,7 @@ def node_list(*names: str) -> dict[str, Any]:
         pytest.param({"NodeNames": ["a"]}, False, [], id="names-are-not-read"),
     ],
 )
-def test_who_passes(body: Any, expected: list[str], *, by_name: bool) -> None:
+def test_who_passes(body, expected, *, by_name):
     verdict = read(reply(body), CANDIDATES, node_cache_capable=by_name)
 
     assert verdict.accepted == expected
@@ -45,6 +45,6 @@ def test_who_passes(body: Any, expected: list[str], *, by_name: bool) -> None:
         pytest.param(reply({"FailedNodes": {"a": 1}}), "undecodable", id="wrong-type"),
     ],
 )
-def test_what_fails_the_call(answer: Reply, why: str) -> None:
+def test_what_fails_the_call(answer, why):
     with pytest.raises(CallError, match=why):
         read(answer, CANDIDATES, node_cache_capable=True)

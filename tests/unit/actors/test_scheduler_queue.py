@@ -34,9 +34,7 @@ def names(queue: Queue, now: float) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("change", Change)
-def test_a_rejected_pod_waits_for_a_change_that_may_help(
-    by: Rejector, changes: set[Change], change: Change
-) -> None:
+def test_a_rejected_pod_waits_for_a_change_that_may_help(by, changes, change):
     queue = queue_of("web")
     queue.reject(popped(queue, 1), by, 1)
     assert names(queue, 200) == []
@@ -46,7 +44,7 @@ def test_a_rejected_pod_waits_for_a_change_that_may_help(
     assert (names(queue, 200) == ["web"]) == (change in changes)
 
 
-def test_a_change_during_the_attempt_counts() -> None:
+def test_a_change_during_the_attempt_counts():
     queue = queue_of("web")
     entry = popped(queue, 1)
 
@@ -56,7 +54,7 @@ def test_a_change_during_the_attempt_counts() -> None:
     assert names(queue, 1.2) == ["web"]
 
 
-def test_a_change_before_the_attempt_does_not() -> None:
+def test_a_change_before_the_attempt_does_not():
     queue = queue_of("web")
 
     queue.wake(Change.POD, 1)
@@ -65,7 +63,7 @@ def test_a_change_before_the_attempt_does_not() -> None:
     assert names(queue, 1) == []
 
 
-def test_who_backs_off_comes_as_soon_as_nobody_else_is_active() -> None:
+def test_who_backs_off_comes_as_soon_as_nobody_else_is_active():
     queue = queue_of("web")
     queue.reject(popped(queue, 1), EXTENDER, 1)
     queue.wake(Change.OWN, 1.01)
@@ -74,7 +72,7 @@ def test_who_backs_off_comes_as_soon_as_nobody_else_is_active() -> None:
     assert names(queue, 1.03) == ["new", "web"]
 
 
-def test_after_errors_a_pod_backs_off_in_full_and_for_longer_each_time() -> None:
+def test_after_errors_a_pod_backs_off_in_full_and_for_longer_each_time():
     queue = queue_of("web")
     now, pauses = 0.0, []
     for _ in range(6):
@@ -89,7 +87,7 @@ def test_after_errors_a_pod_backs_off_in_full_and_for_longer_each_time() -> None
     assert pauses == [1, 2, 4, 8, 10, 10]
 
 
-def test_after_five_minutes_a_pod_is_tried_without_an_event() -> None:
+def test_after_five_minutes_a_pod_is_tried_without_an_event():
     queue = queue_of("web")
     queue.reject(popped(queue, 1), EXTENDER, 1)
 
@@ -97,7 +95,7 @@ def test_after_five_minutes_a_pod_is_tried_without_an_event() -> None:
     assert [at for at in range(301, 400) if names(queue, at)] == [331]  # looked at every 30 s
 
 
-def test_an_event_can_leave_out_one_pod() -> None:
+def test_an_event_can_leave_out_one_pod():
     queue = queue_of("a", "b")
     for _ in range(2):
         queue.reject(popped(queue, 1), EXTENDER, 1)

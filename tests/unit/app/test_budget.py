@@ -11,7 +11,7 @@ SHARE, MOST = 0.08, 0.15
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.05), st.floats(0, 5)), max_size=200))
-def test_no_ten_seconds_have_more_than_one(done: list[tuple[float, float]]) -> None:
+def test_no_ten_seconds_have_more_than_one(done):
     """Whoever works in pieces of 50 ms at most, and rests as long as is said, or longer."""
     budget, now, spent = Budget(SHARE, MOST), 0.0, [(0.0, 0.0)]
     for seconds, idle in done:
@@ -26,7 +26,7 @@ def test_no_ten_seconds_have_more_than_one(done: list[tuple[float, float]]) -> N
         assert sums[last] - sums[first] + seconds <= 10 * SHARE + MOST + 0.05 + 1e-6
 
 
-def test_what_takes_very_long_is_not_paid_for_very_long() -> None:
+def test_what_takes_very_long_is_not_paid_for_very_long():
     budget = Budget(SHARE, MOST)
 
     budget.spend(100.0, 100.0)
@@ -35,7 +35,7 @@ def test_what_takes_very_long_is_not_paid_for_very_long() -> None:
     assert budget.wait_seconds(102.0) == 0.0
 
 
-def test_who_has_not_done_anything_may_begin_at_once() -> None:
+def test_who_has_not_done_anything_may_begin_at_once():
     budget = Budget(SHARE, MOST)
 
     assert budget.wait_seconds(0.0) == 0.0

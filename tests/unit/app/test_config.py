@@ -22,11 +22,11 @@ MUTUAL = {
 }
 
 
-def test_without_variables_all_have_their_defaults() -> None:
+def test_without_variables_all_have_their_defaults():
     assert load({"PATH": "/bin", "HOST": "x", "extender_port": "1"}) == Settings()
 
 
-def test_the_webhook_has_four_settings() -> None:
+def test_the_webhook_has_four_settings():
     assert load(WEBHOOK) == Settings(
         webhook_port=9506,
         webhook_cert_file="cert",
@@ -35,13 +35,13 @@ def test_the_webhook_has_four_settings() -> None:
     )
 
 
-def test_names_of_clients_are_separated_by_commas() -> None:
+def test_names_of_clients_are_separated_by_commas():
     settings = load({**MUTUAL, "EXTENDER_CLIENT_NAMES": "kube-scheduler, system:kube-scheduler,"})
 
     assert settings.allowed_clients == {"kube-scheduler", "system:kube-scheduler"}
 
 
-def test_every_setting_is_read() -> None:
+def test_every_setting_is_read():
     environ = {
         "EXTENDER_HOST": "::1",
         "EXTENDER_PORT": "0",
@@ -90,7 +90,7 @@ def test_every_setting_is_read() -> None:
         ("EXTENDER_STARTUP_TAINT", "a" * 318),
     ],
 )
-def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: str) -> None:
+def test_a_bad_value_is_refused_with_the_name_of_its_setting(name, value):
     with pytest.raises(InputError) as caught:
         load({name: value})
 
@@ -105,7 +105,7 @@ def test_a_bad_value_is_refused_with_the_name_of_its_setting(name: str, value: s
         ("EXTENDER_LOG_LEVEL", "debug, error, info, warning"),
     ],
 )
-def test_where_there_are_only_some_values_a_refusal_lists_them(name: str, choices: str) -> None:
+def test_where_there_are_only_some_values_a_refusal_lists_them(name, choices):
     with pytest.raises(InputError) as caught:
         load({name: "x"})
 
@@ -115,14 +115,14 @@ def test_where_there_are_only_some_values_a_refusal_lists_them(name: str, choice
 @pytest.mark.parametrize(
     "name", ["EXTENDER_PROT", "EXTENDER_", "EXTENDER_PORT_", "EXTENDER_EXTENDER_PORT"]
 )
-def test_an_unknown_variable_is_refused_by_its_name(name: str) -> None:
+def test_an_unknown_variable_is_refused_by_its_name(name):
     with pytest.raises(InputError) as caught:
         load({name: "1"})
 
     assert repr(name) in str(caught.value)
 
 
-def test_a_refusal_is_one_line() -> None:
+def test_a_refusal_is_one_line():
     with pytest.raises(InputError) as caught:
         load({"EXTENDER_LOG_LEVEL": "a\nb", "EXTENDER_A\nB": "x"})
 
@@ -174,19 +174,19 @@ def test_a_refusal_is_one_line() -> None:
         ),
     ],
 )
-def test_settings_that_do_not_go_together(environ: dict[str, str], text: str) -> None:
+def test_settings_that_do_not_go_together(environ, text):
     with pytest.raises(InputError, match=text):
         load(environ)
 
 
-def test_all_ports_may_be_any_free_one() -> None:
+def test_all_ports_may_be_any_free_one():
     ports = ("EXTENDER_PORT", "EXTENDER_METRICS_PORT", "EXTENDER_WEBHOOK_PORT")
     settings = load(WEBHOOK | dict.fromkeys(ports, "0"))
 
     assert (settings.port, settings.metrics_port, settings.webhook_port) == (0, 0, 0)
 
 
-def test_the_controller_reads_the_same_variables() -> None:
+def test_the_controller_reads_the_same_variables():
     environ = {"EXTENDER_PORT": "0", "EXTENDER_MANAGE_OBJECTS": "true"}
 
     assert load_controller(environ) == ControllerSettings(port=0, manage_objects=True)
@@ -200,11 +200,11 @@ def test_the_controller_reads_the_same_variables() -> None:
         ({"EXTENDER_LOG_LEVEL": "loud"}, "EXTENDER_LOG_LEVEL .one of debug"),
     ],
 )
-def test_the_controller_refuses_what_it_cannot_use(environ: dict[str, str], text: str) -> None:
+def test_the_controller_refuses_what_it_cannot_use(environ, text):
     with pytest.raises(InputError, match=text):
         load_controller(environ)
 
 
-def test_the_service_has_no_setting_of_the_controller_alone() -> None:
+def test_the_service_has_no_setting_of_the_controller_alone():
     with pytest.raises(InputError, match="EXTENDER_MANAGE_OBJECTS"):
         load({"EXTENDER_MANAGE_OBJECTS": "true"})

@@ -25,7 +25,7 @@ class Log:
 
 
 @pytest.mark.parametrize("name", ["http.refused", "tls.refused", "tls.not_named", "filter.refused"])
-def test_events_of_clients_are_bounded_for_each_name_and_second(name: str) -> None:
+def test_events_of_clients_are_bounded_for_each_name_and_second(name):
     log = Log()
 
     assert log.tell(name, 1_000) == [{"event": name}] * MOST_IN_A_SECOND
@@ -37,7 +37,7 @@ def test_events_of_clients_are_bounded_for_each_name_and_second(name: str) -> No
     ]
 
 
-def test_all_other_events_are_logged() -> None:
+def test_all_other_events_are_logged():
     assert len(Log().tell("filter.answered", 1_000)) == 1_000
 
 
@@ -60,7 +60,7 @@ class Disk:
     ("room", "torn"),
     [pytest.param(6, b"", id="between lines"), pytest.param(9, b"two\n", id="in a line")],
 )
-def test_full_disk_costs_lines_and_their_number_is_told(room: int, torn: bytes) -> None:
+def test_full_disk_costs_lines_and_their_number_is_told(room, torn):
     disk = Disk(room)
     lines = Lines(disk.write)
     for line in (b"first\n", b"two\n", "three\n"):
@@ -75,7 +75,7 @@ def test_full_disk_costs_lines_and_their_number_is_told(room: int, torn: bytes) 
     assert disk.content == b"first\n" + (torn and b"two\n") + lost
 
 
-def test_whole_lines_are_written_in_pieces_where_the_file_takes_no_more() -> None:
+def test_whole_lines_are_written_in_pieces_where_the_file_takes_no_more():
     content: list[bytes] = []
 
     def write(data: bytes) -> int:

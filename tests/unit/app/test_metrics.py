@@ -51,15 +51,15 @@ def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> An
     )
 
 
-def test_every_help_is_a_sentence(metrics: Metrics) -> None:
+def test_every_help_is_a_sentence(metrics):
     assert [f.name for f in families(metrics).values() if not f.documentation.endswith(".")] == []
 
 
-def test_every_reason_begins_at_zero(metrics: Metrics) -> None:
+def test_every_reason_begins_at_zero(metrics):
     assert labelled(metrics, "rejections_total") == dict.fromkeys(REASONS, 0)
 
 
-def test_the_version_is_a_label(metrics: Metrics) -> None:
+def test_the_version_is_a_label(metrics):
     assert labelled(metrics, "build_info") == {"1.2.3": 1}
 
 
@@ -72,11 +72,11 @@ def test_the_version_is_a_label(metrics: Metrics) -> None:
         pytest.param(decision(Basis.PLACEMENT, rejected=("b",)), "does_not_fit", id="rejected"),
     ],
 )
-def test_the_outcome_of_a_decision(result: Answer, outcome: str) -> None:
+def test_the_outcome_of_a_decision(result, outcome):
     assert outcome_of(result) == outcome
 
 
-def test_a_decision_is_counted_with_its_rejections(metrics: Metrics) -> None:
+def test_a_decision_is_counted_with_its_rejections(metrics):
     result = decision(Basis.PLACEMENT, "a", rejected=("b", "c"))
 
     metrics.count_result(result, Counter({"insufficient_storage": 2}))
@@ -101,13 +101,11 @@ def test_a_decision_is_counted_with_its_rejections(metrics: Metrics) -> None:
         ("attached_bytes_total", {"local", "remote"}),
     ],
 )
-def test_what_is_known_of_scores_begins_at_zero(
-    metrics: Metrics, name: str, labels: set[str]
-) -> None:
+def test_what_is_known_of_scores_begins_at_zero(metrics, name, labels):
     assert labelled(metrics, name) == dict.fromkeys(labels, 0)
 
 
-def test_what_the_controller_counts_begins_at_zero() -> None:
+def test_what_the_controller_counts_begins_at_zero():
     registry = CollectorRegistry()
     ControllerMetrics(registry, version="1")
 
@@ -123,7 +121,7 @@ def test_what_the_controller_counts_begins_at_zero() -> None:
     assert ("changes_total", "refused") not in values  # counted by reason
 
 
-def test_disks_are_shown_as_they_are_at_the_scrape() -> None:
+def test_disks_are_shown_as_they_are_at_the_scrape():
     registry = CollectorRegistry()
     metrics = ControllerMetrics(registry, version="1")
     figures = [DiskFigures("node-1", "uuid-1", 7, None, 2)]

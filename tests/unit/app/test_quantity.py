@@ -17,7 +17,7 @@ UNITS = {
 
 
 @pytest.mark.parametrize(("unit", "size_bytes"), UNITS.items())
-def test_units(unit: str, size_bytes: int) -> None:
+def test_units(unit, size_bytes):
     assert parse_bytes(f"3{unit}") == 3 * size_bytes
 
 
@@ -30,7 +30,7 @@ def test_units(unit: str, size_bytes: int) -> None:
         ("6.397024534528e+12", 6_397_024_534_528),
     ],
 )
-def test_fractions_and_exponents(quantity: str, size_bytes: int) -> None:
+def test_fractions_and_exponents(quantity, size_bytes):
     assert parse_bytes(quantity) == size_bytes
 
 
@@ -41,7 +41,7 @@ def test_fractions_and_exponents(quantity: str, size_bytes: int) -> None:
         *[("1.0000000001Ki", 1025), ("1e-999", 1), ("0e-999", 0), ("-0", 0)],
     ],
 )
-def test_parts_of_a_byte_are_rounded_away_from_zero(quantity: str, size_bytes: int) -> None:
+def test_parts_of_a_byte_are_rounded_away_from_zero(quantity, size_bytes):
     assert parse_bytes(quantity) == size_bytes
 
 
@@ -52,7 +52,7 @@ def test_parts_of_a_byte_are_rounded_away_from_zero(quantity: str, size_bytes: i
         *[("1e999", LARGEST), ("-1e999", -LARGEST), ("9" * 40 + "Ei", LARGEST)],
     ],
 )
-def test_what_exceeds_64_bit_is_cut_off_there(quantity: str, size_bytes: int) -> None:
+def test_what_exceeds_64_bit_is_cut_off_there(quantity, size_bytes):
     assert parse_bytes(quantity) == size_bytes
 
 
@@ -62,7 +62,7 @@ NO_QUANTITIES += ["1" * 100_000, "1e" + "9" * 100_000]
 
 
 @pytest.mark.parametrize("quantity", NO_QUANTITIES)
-def test_anything_else_is_no_quantity_and_quoted(quantity: str) -> None:
+def test_anything_else_is_no_quantity_and_quoted(quantity):
     with pytest.raises(ValueError, match="is not a quantity such as 100Gi") as caught:
         parse_bytes(quantity)
 
@@ -79,25 +79,23 @@ def test_anything_else_is_no_quantity_and_quoted(quantity: str) -> None:
         *[("8Ei", LARGEST), ("9223372036854776", LARGEST), ("-1e999", -LARGEST)],
     ],
 )
-def test_thousandths_are_rounded_away_from_zero_and_cut_off_at_64_bit(
-    quantity: str, thousandths: int
-) -> None:
+def test_thousandths_are_rounded_away_from_zero_and_cut_off_at_64_bit(quantity, thousandths):
     assert parse_thousandths(quantity) == thousandths
 
 
 @pytest.mark.parametrize("quantity", NO_QUANTITIES)
-def test_what_is_no_quantity_has_no_thousandths(quantity: str) -> None:
+def test_what_is_no_quantity_has_no_thousandths(quantity):
     with pytest.raises(ValueError, match="is not a quantity such as 100Gi"):
         parse_thousandths(quantity)
 
 
 @given(number=st.integers(min_value=-LARGEST, max_value=LARGEST))
-def test_plain_integers_are_themselves(number: int) -> None:
+def test_plain_integers_are_themselves(number):
     assert parse_bytes(str(number)) == number
 
 
 @given(st.text(max_size=20))
-def test_any_text_is_read_within_64_bit_or_refused(text: str) -> None:
+def test_any_text_is_read_within_64_bit_or_refused(text):
     try:
         size_bytes = parse_bytes(text)
     except ValueError:

@@ -9,7 +9,6 @@ import pytest
 from app.errors import InputError
 from cli.address.command import make_proposal
 from cli.address.reading import Seen
-from tests.unit.cli.plans import Golden
 
 DOCS = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8")
 OURS = "longhorn-system/longhorn-scheduler-extender"
@@ -37,7 +36,7 @@ ROWS = {
 }
 
 
-def test_notes_on_an_address(golden: Golden) -> None:
+def test_notes_on_an_address(golden):
     text = ""
     for name, (address, found) in ROWS.items():
         proposal = make_proposal(found, OURS)
@@ -47,12 +46,12 @@ def test_notes_on_an_address(golden: Golden) -> None:
     golden("addresses", text)
 
 
-def test_nothing_free_is_an_error() -> None:
+def test_nothing_free_is_an_error():
     with pytest.raises(InputError, match=r"^No address of 10.96.0.0/29 is free: delete"):
         make_proposal(seen(SMALL, taken=full(SMALL)), OURS)
 
 
-def test_the_example_of_the_documentation_is_what_is_printed() -> None:
+def test_the_example_of_the_documentation_is_what_is_printed():
     proposal = make_proposal(seen("10.43.0.0/16"), OURS)
 
     lines = "\n".join([*proposal.notes, *proposal.addresses])

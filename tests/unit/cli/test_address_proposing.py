@@ -1,6 +1,5 @@
 """Which address is proposed: free, and if possible one that Kubernetes gives out last."""
 
-from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -56,7 +55,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Range], set[Address]]:
         ("fd00::/124", 0),
     ],
 )
-def test_static_band(range_: str, addresses: int) -> None:
+def test_static_band(range_, addresses):
     assert static_band(ip_network(range_)) == addresses
 
 
@@ -82,9 +81,7 @@ def test_static_band(range_: str, addresses: int) -> None:
         pytest.param("fd00::/124", [(2, 14)], "fd00::f", False, id="ipv6-has-no-broadcast"),
     ],
 )
-def test_one_range(
-    range_: str, taken: Sequence[tuple[int, int]], expected: str, *, is_static: bool
-) -> None:
+def test_one_range(range_, taken, expected, *, is_static):
     found = propose([ip_network(range_)], numbers(range_, *taken))
 
     assert found == [
@@ -102,13 +99,13 @@ def test_one_range(
         ("fd00::/127", []),
     ],
 )
-def test_nothing_is_free(range_: str, taken: Sequence[tuple[int, int]]) -> None:
+def test_nothing_is_free(range_, taken):
     assert propose([ip_network(range_)], numbers(range_, *taken)) == [
         Full(ranges=[ip_network(range_)])
     ]
 
 
-def test_each_family_gets_an_address_in_the_order_of_the_ranges() -> None:
+def test_each_family_gets_an_address_in_the_order_of_the_ranges():
     ranges = [ip_network(each) for each in ("fd00::/112", "10.96.0.0/12", "fd01::/112")]
 
     found = propose(ranges, set())
@@ -119,7 +116,7 @@ def test_each_family_gets_an_address_in_the_order_of_the_ranges() -> None:
     ]
 
 
-def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first() -> None:
+def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first():
     ranges = [ip_network("10.96.0.0/24"), ip_network("10.97.0.0/24")]
 
     [found] = propose(ranges, numbers("10.96.0.0/24", (2, 16)))
@@ -127,7 +124,7 @@ def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first() -> None
     assert found == Free(address=ip_address("10.97.0.11"), range=ranges[1], is_static=True)
 
 
-def test_what_another_range_gives_out_is_not_left_to_us() -> None:
+def test_what_another_range_gives_out_is_not_left_to_us():
     """Of 10.96.0.0/24 the numbers 1 to 16 are static; of the /16 around it 95 would be."""
     ranges = [ip_network("10.96.0.0/16"), ip_network("10.96.0.0/24")]
 
@@ -137,9 +134,7 @@ def test_what_another_range_gives_out_is_not_left_to_us() -> None:
 
 
 @given(clusters())
-def test_what_is_proposed_is_free_and_static_if_anything_is(
-    cluster: tuple[list[Range], set[Address]],
-) -> None:
+def test_what_is_proposed_is_free_and_static_if_anything_is(cluster):
     ranges, taken = cluster
     free = {
         each.network_address + number
@@ -174,5 +169,5 @@ def test_what_is_proposed_is_free_and_static_if_anything_is(
         ("fd00:43::1", "fd00:43::/116"),
     ],
 )
-def test_a_range_is_known_by_its_first_address(first: str, expected: str) -> None:
+def test_a_range_is_known_by_its_first_address(first, expected):
     assert assumed_range(ip_address(first)) == ip_network(expected)

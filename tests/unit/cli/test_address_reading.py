@@ -9,7 +9,7 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from cli.address.command import make_proposal
 from cli.address.reading import Seen, read_addresses
-from tests.fakes import Answer, CutAnswer, FakeApiServer, Fault, FaultKind, Hang, Object, Refused
+from tests.fakes import Answer, CutAnswer, FakeApiServer, Fault, Hang, Object, Refused
 from tests.fakes.resources import RESOURCES, Resource
 
 pytestmark = pytest.mark.looptime
@@ -47,7 +47,7 @@ async def read(server: FakeApiServer) -> Seen:
         return await read_addresses(Connection(client))
 
 
-async def test_ranges_are_those_of_service_cidrs_and_the_default_one_comes_first() -> None:
+async def test_ranges_are_those_of_service_cidrs_and_the_default_one_comes_first():
     seen = await read(
         server(
             service_cidr("added", "10.97.0.0/24"),
@@ -64,7 +64,7 @@ async def test_ranges_are_those_of_service_cidrs_and_the_default_one_comes_first
     assert seen.is_told
 
 
-async def test_every_address_of_every_service_is_taken() -> None:
+async def test_every_address_of_every_service_is_taken():
     seen = await read(
         server(
             service_cidr("kubernetes", "10.96.0.0/16", "fd00::/112"),
@@ -82,7 +82,7 @@ async def test_every_address_of_every_service_is_taken() -> None:
     }
 
 
-async def test_services_of_all_pages_are_known() -> None:
+async def test_services_of_all_pages_are_known():
     many = [
         service(f"s-{number}", f"10.96.{number // 250}.{number % 250}") for number in range(501)
     ]
@@ -94,8 +94,8 @@ async def test_services_of_all_pages_are_known() -> None:
 
 @pytest.mark.parametrize("served", [True, False])
 async def test_without_service_cidrs_the_api_server_s_address_says_where_the_range_begins(
-    *, served: bool
-) -> None:
+    *, served
+):
     """There are none also where they are served and not used."""
     seen = await read(server(service("kubernetes", "10.43.0.1", "fd43::1"), served=served))
 
@@ -111,7 +111,7 @@ async def test_without_service_cidrs_the_api_server_s_address_says_where_the_ran
         ("servicecidrs", "not allowed to list servicecidrs.networking.k8s.io; run this as a user"),
     ],
 )
-async def test_a_right_that_is_missing_is_named(forbidden: str, expected: str) -> None:
+async def test_a_right_that_is_missing_is_named(forbidden, expected):
     cluster = server(service("kubernetes", "10.43.0.1"))
     cluster.authorize = lambda call: call.resource != forbidden
 
@@ -132,7 +132,7 @@ async def test_a_right_that_is_missing_is_named(forbidden: str, expected: str) -
         (CutAnswer(), "the API server cannot be reached"),
     ],
 )
-async def test_what_cannot_be_listed_is_said(kind: FaultKind, expected: str) -> None:
+async def test_what_cannot_be_listed_is_said(kind, expected):
     cluster = server(service("kubernetes", "10.43.0.1"))
     cluster.faults.append(Fault(kind, lambda call: call.resource == "services"))
 
@@ -149,13 +149,13 @@ async def test_what_cannot_be_listed_is_said(kind: FaultKind, expected: str) -> 
         (service_cidr("odd", "10.96.0.1/16"), "ServiceCIDR odd: 10.96.0.1/16 has host bits set"),
     ],
 )
-async def test_an_address_that_is_none_is_said(broken: Object, expected: str) -> None:
+async def test_an_address_that_is_none_is_said(broken, expected):
     with pytest.raises(ApiError) as error:
         await read(server(broken))
 
     assert str(error.value).startswith(expected)
 
 
-async def test_a_cluster_that_tells_no_range_is_an_error() -> None:
+async def test_a_cluster_that_tells_no_range_is_an_error():
     with pytest.raises(ApiError, match="see --service-cluster-ip-range of kube-apiserver"):
         await read(server(service("other", "10.96.0.7")))

@@ -6,7 +6,6 @@ import io
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +22,6 @@ from tests.unit.cli.given_files import (
     BUNDLED,
     MEBIBYTE,
     YAMLS,
-    Write,
     node,
     nodes_of,
     peak_bytes,
@@ -70,9 +68,7 @@ TWO = {"d/a.yaml": node("a"), "d/b.yml": node("b")}
 
 
 @PACKERS
-def test_a_support_bundle_is_read_however_it_is_packed(
-    write: Write, tmp_path: Path, pack: Pack
-) -> None:
+def test_a_support_bundle_is_read_however_it_is_packed(write, tmp_path, pack):
     """Its other files are left alone, and its text "null" is no name."""
     bundle = {f"{YAMLS}/{name}": text for name, text in BUNDLED.items()}
     path = write(pack({**bundle, "top/metadata.yaml": "a: [b", "top/x.log": "a: [b"}), "bundle")
@@ -87,7 +83,7 @@ def test_a_support_bundle_is_read_however_it_is_packed(
 
 
 @PACKERS
-def test_a_folder_is_read_however_it_is_packed(write: Write, pack: Pack) -> None:
+def test_a_folder_is_read_however_it_is_packed(write, pack):
     more: Files = {"d/._a.yaml": b"\0\5\x16\7", "notes.txt": "a: [b", "d/c.json": '{"items": []}'}
     path = write(pack({**TWO, **more}), "folder")
 
@@ -96,7 +92,7 @@ def test_a_folder_is_read_however_it_is_packed(write: Write, pack: Pack) -> None
 
 
 @PACKERS
-def test_an_archive_of_nothing_to_read_holds_no_object(write: Write, pack: Pack) -> None:
+def test_an_archive_of_nothing_to_read_holds_no_object(write, pack):
     assert " holds no object of a cluster" in refusal(write(pack({"a.txt": "x"}), "b"))
 
 
@@ -110,7 +106,7 @@ def test_an_archive_of_nothing_to_read_holds_no_object(write: Write, pack: Pack)
         ("c", node("a")),
     ],
 )  # fmt: skip
-def test_a_file_packed_by_gzip_is_read(write: Write, name: str, text: str) -> None:
+def test_a_file_packed_by_gzip_is_read(write, name, text):
     path = write(gzip.compress(text.encode()), f"folder/{name}")
     plain = write(text, f"plain/{name.removesuffix('.gz')}")
 
@@ -118,7 +114,7 @@ def test_a_file_packed_by_gzip_is_read(write: Write, name: str, text: str) -> No
     assert [each for _, each in load_documents(path)] == [each for _, each in load_documents(plain)]
 
 
-def test_a_file_packed_by_gzip_in_a_folder_is_read(write: Write) -> None:
+def test_a_file_packed_by_gzip_in_a_folder_is_read(write):
     write(gzip.compress(node("a").encode()), "folder/a.yaml.gz")
     folder = write(node("b"), "folder/b.yaml").parent
     write(gzip.compress(b"a: [b"), "folder/notes.txt.gz")
@@ -126,13 +122,13 @@ def test_a_file_packed_by_gzip_in_a_folder_is_read(write: Write) -> None:
     assert nodes_of(folder) == ["a", "b"]
 
 
-def test_pieces_that_are_packed_one_after_another_are_one_file(write: Write) -> None:
+def test_pieces_that_are_packed_one_after_another_are_one_file(write):
     parts = [gzip.compress(text.encode()) for text in (node("a"), "---\n", node("b"))]
 
     assert nodes_of(write(b"".join(parts), "c.yaml.gz")) == ["a", "b"]
 
 
-def test_the_input_may_be_packed_by_gzip(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_input_may_be_packed_by_gzip(monkeypatch):
     packed = io.BytesIO(gzip.compress(node("a").encode()))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(packed))
 
@@ -140,7 +136,7 @@ def test_the_input_may_be_packed_by_gzip(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @TARS
-def test_a_tar_has_to_be_a_file(monkeypatch: pytest.MonkeyPatch, pack: Pack) -> None:
+def test_a_tar_has_to_be_a_file(monkeypatch, pack):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pack(TWO))))
 
     with pytest.raises(InputError, match=r"^the input is a tar; give its file$"):
@@ -148,7 +144,7 @@ def test_a_tar_has_to_be_a_file(monkeypatch: pytest.MonkeyPatch, pack: Pack) -> 
 
 
 @pytest.mark.parametrize(("pack", "packer"), [(in_zip, "zip"), (in_tar, "tar"), (in_tgz, "tar")])
-def test_an_archive_is_no_file_of_objects(write: Write, pack: Pack, packer: str) -> None:
+def test_an_archive_is_no_file_of_objects(write, pack, packer):
     path = write(pack(TWO))
 
     with pytest.raises(InputError) as caught:
@@ -160,28 +156,26 @@ def test_an_archive_is_no_file_of_objects(write: Write, pack: Pack, packer: str)
 
 
 @pytest.mark.parametrize("pack", [in_zip, lambda files: in_gzip(files["d/a.yaml"])])
-def test_what_is_packed_twice_is_refused(write: Write, pack: Pack) -> None:
+def test_what_is_packed_twice_is_refused(write, pack):
     path = write(gzip.compress(pack(TWO)), "c.yaml.gz")
 
     assert "; unpack it, and give the file or folder" in refusal(path)
 
 
 @PACKERS
-def test_an_archive_in_an_archive_is_not_opened(write: Write, pack: Pack) -> None:
+def test_an_archive_in_an_archive_is_not_opened(write, pack):
     path = write(pack({"a.yaml": node("a"), "inner.zip": in_zip(TWO), "inner.tgz": in_tgz(TWO)}))
 
     assert nodes_of(path) == ["a"]
 
 
 @PACKERS
-def test_an_archive_that_is_called_yaml_is_no_yaml(write: Write, pack: Pack) -> None:
+def test_an_archive_that_is_called_yaml_is_no_yaml(write, pack):
     assert refusal(write(pack({"inner.yaml": in_zip(TWO)}))).startswith(":inner.yaml ")
 
 
 @PACKERS
-def test_nothing_is_written_wherever_a_member_leads(
-    write: Write, tmp_path: Path, pack: Pack
-) -> None:
+def test_nothing_is_written_wherever_a_member_leads(write, tmp_path, pack):
     names = ("../out.yaml", str(tmp_path / "out.yaml"), "a/../../out.yaml")
     path = write(pack({name: node(f"n{at}") for at, name in enumerate(names)}), "archive")
 
@@ -190,7 +184,7 @@ def test_nothing_is_written_wherever_a_member_leads(
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
-def test_only_files_of_a_tar_are_read(write: Write, kind: bytes) -> None:
+def test_only_files_of_a_tar_are_read(write, kind):
     link = tarfile.TarInfo("link.yaml")
     link.type, link.linkname = kind, str(write(node("secret"), "elsewhere.yaml"))
 
@@ -198,7 +192,7 @@ def test_only_files_of_a_tar_are_read(write: Write, kind: bytes) -> None:
 
 
 @pytest.mark.parametrize("pack", [in_zip, in_tar, in_tgz, lambda files: in_gzip(files["a.yaml"])])
-def test_what_is_cut_anywhere_is_refused(write: Write, pack: Pack) -> None:
+def test_what_is_cut_anywhere_is_refused(write, pack):
     """A tar ends at its first block of zeros."""
     content = pack({"a.yaml": node("a", "# " + "x" * 600), "b.yaml": node("b")})
     end = len(content.rstrip(b"\0")) if pack is in_tar else len(content)
@@ -209,7 +203,7 @@ def test_what_is_cut_anywhere_is_refused(write: Write, pack: Pack) -> None:
 
 
 @TARS
-def test_a_damaged_header_is_not_the_end_of_a_tar(write: Write, pack: Pack) -> None:
+def test_a_damaged_header_is_not_the_end_of_a_tar(write, pack):
     content = bytearray(in_tar(TWO))
     content[content.index(b"d/b.yml")] ^= 1
     packed = bytes(content) if pack is in_tar else gzip.compress(content)
@@ -231,7 +225,7 @@ BLANKS = " " * (40 * MEBIBYTE)
         pytest.param(in_tgz({"yamls/a.yaml": node("a"), "bomb.log": BLANKS}), id="beside"),
     ],
 )
-def test_what_unpacks_to_fifty_times_its_size_is_refused(write: Write, content: bytes) -> None:
+def test_what_unpacks_to_fifty_times_its_size_is_refused(write, content):
     path = write(content, "bomb")
 
     assert " unpacks to too much: an archive may unpack to " in refusal(path)
@@ -249,7 +243,7 @@ def sparse(name: str, size: int) -> bytes:
     return bytes(header)
 
 
-def test_holes_in_a_file_of_a_tar_are_not_filled(write: Write) -> None:
+def test_holes_in_a_file_of_a_tar_are_not_filled(write):
     path = write(sparse("holes.yaml", 2**32) + in_tar(TWO), "b.tar")
 
     assert refusal(path).startswith(":holes.yaml unpacks to too much: ")
@@ -259,7 +253,7 @@ def test_holes_in_a_file_of_a_tar_are_not_filled(write: Write) -> None:
 @pytest.mark.parametrize(
     "text", ["- a\n" * 200_000, "[" + "0," * 200_000 + "0]", "[" + "{}," * 200_000 + "0]"]
 )
-def test_more_values_than_the_packed_size_tells_are_refused(write: Write, text: str) -> None:
+def test_more_values_than_the_packed_size_tells_are_refused(write, text):
     path = write(gzip.compress(text.encode()), "c.yaml.gz")
 
     assert refusal(path).endswith(
@@ -279,9 +273,7 @@ def test_more_values_than_the_packed_size_tells_are_refused(write: Write, text: 
     where=st.floats(0, 1, exclude_max=True),
     by=st.binary(min_size=1, max_size=20),
 )
-def test_damage_is_an_error_or_changes_what_is_read(
-    tmp_path: Path, pack: Pack, where: float, by: bytes
-) -> None:
+def test_damage_is_an_error_or_changes_what_is_read(tmp_path, pack, where, by):
     content = pack(TWO)
     begin = int(len(content) * where)
     path = tmp_path / "damaged"

@@ -12,7 +12,7 @@ import pytest
 
 from cli.catalogue import REMEDIES
 from tests.builders import GIB, MANAGER_IMAGE, instance_manager_document, node_document
-from tests.unit.cli.plans import Golden, Run
+from tests.unit.cli.plans import Run
 from tests.unit.cli.volumes import claim, pod, replica, setting, volume
 
 Document = Mapping[str, Any]
@@ -116,7 +116,7 @@ def ask(called: Run, tmp_path: Path) -> Ask:
 
 
 @pytest.mark.parametrize("name", VOLUMES)
-def test_first_remedy_of_a_volume_is_the_one_that_helps(name: str, ask: Ask) -> None:
+def test_first_remedy_of_a_volume_is_the_one_that_helps(name, ask):
     first, documents = VOLUMES[name]
 
     found = ask(documents, "filter", "volume/vol")["remedies"]
@@ -124,7 +124,7 @@ def test_first_remedy_of_a_volume_is_the_one_that_helps(name: str, ask: Ask) -> 
     assert found[0]["text"].startswith(first), found
 
 
-def test_remedies_of_volumes_in_their_order(ask: Ask, golden: Golden) -> None:
+def test_remedies_of_volumes_in_their_order(ask, golden):
     text = ""
     for name, (_, documents) in VOLUMES.items():
         found = ask(documents, "filter", "volume/vol")["remedies"]
@@ -133,7 +133,7 @@ def test_remedies_of_volumes_in_their_order(ask: Ask, golden: Golden) -> None:
     golden("remedies", text)
 
 
-def test_room_is_no_matter_where_a_replica_is_already(ask: Ask) -> None:
+def test_room_is_no_matter_where_a_replica_is_already(ask):
     full: dict[str, Any] = {"storageScheduled": 95 * GIB, "scheduledReplica": {"x-r-1": 95 * GIB}}
     closed = node("n3", spec={"allowScheduling": False})
     documents = [*node("n1", **full), *node("n2", **full), *with_two(*closed)[4:]]
@@ -147,7 +147,7 @@ def test_room_is_no_matter_where_a_replica_is_already(ask: Ask) -> None:
 
 
 # longhorn/longhorn#11941
-def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask: Ask) -> None:
+def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask):
     claimed, persistent = claim()
     persistent["spec"]["nodeAffinity"] = {
         "required": {
@@ -169,7 +169,7 @@ def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask: Ask) -> 
 
 
 # longhorn/longhorn#2826, 3072
-def test_pod_on_a_node_without_longhorn_is_told_to_go_elsewhere(ask: Ask) -> None:
+def test_pod_on_a_node_without_longhorn_is_told_to_go_elsewhere(ask):
     there = [*node("n4"), *claim(), volume(numberOfReplicas=1), replica("1", "n4")]
 
     found = ask([*there, *hosts("n2", "n4"), pod(on="n2")], "filter", "pod/web")
@@ -181,7 +181,7 @@ def test_pod_on_a_node_without_longhorn_is_told_to_go_elsewhere(ask: Ask) -> Non
 
 
 # longhorn/longhorn#8008, 8842, 3423, 951, 3120, 2165
-def test_what_fills_a_disk_is_named_with_its_snapshots(ask: Ask) -> None:
+def test_what_fills_a_disk_is_named_with_its_snapshots(ask):
     large = volume(numberOfReplicas=1)
     large["status"]["actualSize"] = 61 * GIB
     there = [*node("n1", **SMALL), *claim(), large, replica("1", "n1")]
@@ -197,7 +197,7 @@ def test_what_fills_a_disk_is_named_with_its_snapshots(ask: Ask) -> None:
     assert any("most is default/data" in each for each in texts)
 
 
-def test_every_remedy_stands_before_what_costs_more() -> None:
+def test_every_remedy_stands_before_what_costs_more():
     codes = [*REMEDIES]
 
     assert codes.index("allow_node") < codes.index("delete_replica") < codes.index("fewer_replicas")

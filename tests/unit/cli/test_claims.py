@@ -26,7 +26,7 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.unit.cli.plans import ROOT, Run
+from tests.unit.cli.plans import ROOT
 
 GOLDEN = ROOT / "tests" / "unit" / "cli" / "golden"
 RICH = ("claims", "--cluster-file", str(ROOT / "examples" / "rich"), "-q")
@@ -42,7 +42,7 @@ def copy(on: int, **how: Any) -> AnyRecord:
     return replica(f"vol-r-{on}", on=f"node-{on}", disk=f"d{on}", **how)
 
 
-def test_a_claim_with_a_volume() -> None:
+def test_a_claim_with_a_volume():
     of = replace(
         volume(replicas=2, locality=Locality.BEST_EFFORT),
         actual_bytes=12 * GIB, attached_to="node-1",
@@ -82,7 +82,7 @@ def test_a_claim_with_a_volume() -> None:
         pytest.param([*bound(volume()), copy(1)], "", id="well"),
     ],
 )  # fmt: skip
-def test_what_a_claim_waits_for(records: list[AnyRecord], note: str) -> None:
+def test_what_a_claim_waits_for(records, note):
     waiting = Pod(ref=pod("data"), status=PodStatus())
 
     [found] = figures(*records, pods=(waiting,))
@@ -99,7 +99,7 @@ def test_what_a_claim_waits_for(records: list[AnyRecord], note: str) -> None:
     ],
     ids=["bound", "unbound"],
 )
-def test_a_claim_of_other_storage_is_left_out(records: list[AnyRecord]) -> None:
+def test_a_claim_of_other_storage_is_left_out(records):
     assert figures(*records) == []
     assert [*lines([], 80)] == ["no claim of Longhorn"]
 
@@ -113,7 +113,7 @@ def test_a_claim_of_other_storage_is_left_out(records: list[AnyRecord]) -> None:
         ("missing", ["a-2", "a-10", "b"]),
     ],
 )
-def test_claims_are_sorted_by_a_figure_and_then_by_name(key: str, expected: list[str]) -> None:
+def test_claims_are_sorted_by_a_figure_and_then_by_name(key, expected):
     records = bound(
         volume("b", size_bytes=9 * GIB, replicas=1),
         replace(volume("a-10", size_bytes=GIB, replicas=2), actual_bytes=1),
@@ -124,7 +124,7 @@ def test_claims_are_sorted_by_a_figure_and_then_by_name(key: str, expected: list
 
 
 @pytest.mark.parametrize("output", ["table", "wide"])
-def test_the_screen_of_an_example(called: Run, output: str) -> None:
+def test_the_screen_of_an_example(called, output):
     status, out, _ = called(*RICH, "-o", output)
 
     assert (status, "30 claims: 2824.7 GiB, 114.0 GiB written" in out) == (0, True)
@@ -132,13 +132,13 @@ def test_the_screen_of_an_example(called: Run, output: str) -> None:
 
 
 @pytest.mark.parametrize(("namespace", "count"), [("default", 30), ("shop", 0)])
-def test_one_namespace_can_be_asked_about(called: Run, namespace: str, count: int) -> None:
+def test_one_namespace_can_be_asked_about(called, namespace, count):
     status, out, _ = called(*RICH, "-n", namespace, "-o", "json")
 
     assert (status, len(json.loads(out)["claims"])) == (0, count)
 
 
-def test_an_order_that_is_none_is_an_error(called: Run) -> None:
+def test_an_order_that_is_none_is_an_error(called):
     assert called(*RICH, "--sort", "age") == (
         2,
         "",

@@ -19,7 +19,7 @@ from tests.builders import (
     setting_documents,
 )
 from tests.fakes import Object
-from tests.unit.cli.plans import EXAMPLES, ROOT, Complaints, Golden, Run, write
+from tests.unit.cli.plans import EXAMPLES, ROOT, Run, write
 from tests.unit.cli.situations import bound_claim, pod, volume
 
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
@@ -64,7 +64,7 @@ def error(said: tuple[int, str, str]) -> str:
     return err.removeprefix("error: ").removesuffix("\n")
 
 
-def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster: str, asked: Run) -> None:
+def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster, asked):
     report = json.loads(asked(cluster, "default/fits", "-o", "json")[1])
 
     assert (report["accepted"], report["rejected"], report["error"]) == (
@@ -104,7 +104,7 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster: str, asked: 
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_an_unknown_claim_is_named_with_what_to_do(cluster: str, asked: Run, output: str) -> None:
+def test_an_unknown_claim_is_named_with_what_to_do(cluster, asked, output):
     _, out, err = asked(cluster, "default/lost", "-o", output)
 
     text = (
@@ -134,9 +134,9 @@ def test_an_unknown_claim_is_named_with_what_to_do(cluster: str, asked: Run, out
     ],
 )  # fmt: skip
 def test_a_table_in_full(
-    asked: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str,
-    words: str, fact: str,
-) -> None:  # fmt: skip
+    asked, golden, tmp_path, monkeypatch, name,
+    words, fact
+):  # fmt: skip
     monkeypatch.chdir(tmp_path)
     write(Path("cluster.json"), *CLUSTER)
 
@@ -146,7 +146,7 @@ def test_a_table_in_full(
     assert fact in " ".join(out.split())
 
 
-def test_what_the_files_of_a_cluster_lack_is_a_warning(tmp_path: Path, asked: Run) -> None:
+def test_what_the_files_of_a_cluster_lack_is_a_warning(tmp_path, asked):
     cluster = write(tmp_path / "cluster.json", core_document("Pod", "free"))
 
     _, out, err = asked(cluster, "default/free")
@@ -163,7 +163,7 @@ def test_what_the_files_of_a_cluster_lack_is_a_warning(tmp_path: Path, asked: Ru
     assert lines[-1].startswith("warning: to add what is missing: kubectl get ")
 
 
-def test_what_is_missing_can_be_added(tmp_path: Path, asked: Run) -> None:
+def test_what_is_missing_can_be_added(tmp_path, asked):
     """A pod of a namespace that a bundle lacks, and its claim, from two files."""
     web = pod("web-0", claims=["data"], asks=False)
     data = core_document("PersistentVolumeClaim", "data", spec={"volumeName": "pv-large"})
@@ -183,7 +183,7 @@ def test_what_is_missing_can_be_added(tmp_path: Path, asked: Run) -> None:
     assert json.loads(out)["rejected"].keys() == {ROOMY, FULL}
 
 
-def test_the_version_is_that_of_the_distribution(called: Run) -> None:
+def test_the_version_is_that_of_the_distribution(called):
     assert called("--version") == (0, f"{version('longhorn-scheduler-extender')}\n", "")
 
 
@@ -218,8 +218,8 @@ CLAIM_SPEC = (
     ("options", "namespace"), [((), "default"), (("-n", "shop"), "shop")], ids=["default", "shop"]
 )
 def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
-    cluster: str, tmp_path: Path, asked: Run, options: tuple[str, ...], namespace: str
-) -> None:
+    cluster, tmp_path, asked, options, namespace
+):
     path = tmp_path / "pod.yaml"
     path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
 
@@ -235,7 +235,7 @@ def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
     assert not any(each["refuses"] for each in found["notes"])
 
 
-def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path: Path, asked: Run) -> None:
+def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path, asked):
     cluster = write(tmp_path / "cluster.json", *CLUSTER, {"kind": "Pod"})
 
     status, out, err = asked(cluster, "default/fits", "-o", "json")
@@ -267,7 +267,7 @@ serve --cluster-file goal2 --port 65536
 """
 
 
-def test_wrong_usage_is_an_error_of_one_line(complaints: Complaints) -> None:
+def test_wrong_usage_is_an_error_of_one_line(complaints):
     text = complaints("usage", COMPLAINTS.split("\n")[1:-1])
 
     assert text.count("is default/quad meant?") == 3
@@ -282,16 +282,14 @@ def test_wrong_usage_is_an_error_of_one_line(complaints: Complaints) -> None:
     ],
 )
 def test_long_names_and_unknown_hosts_are_an_error_of_one_line(
-    called: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str
-) -> None:
+    called, monkeypatch, arguments, text
+):
     monkeypatch.chdir(ROOT)
 
     assert text in error(called(*arguments))
 
 
-def test_a_setting_that_does_not_exist_is_an_error(
-    cluster: str, asked: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_that_does_not_exist_is_an_error(cluster, asked, monkeypatch):
     monkeypatch.setenv("EXTENDER_PROT", "1")
 
     assert "EXTENDER_PROT" in error(asked(cluster, "default/fits"))
@@ -311,8 +309,8 @@ def test_a_setting_that_does_not_exist_is_an_error(
     ],
 )  # fmt: skip
 def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
-    cluster: str, tmp_path: Path, asked: Run, content: str, text: str
-) -> None:
+    cluster, tmp_path, asked, content, text
+):
     path = tmp_path / "pod.yaml"
     path.write_text(content)
 
@@ -322,7 +320,7 @@ def test_the_error_about_a_pod_file_names_the_file_and_the_cause(
     assert text in shown
 
 
-def test_the_console_script_is_the_program() -> None:
+def test_the_console_script_is_the_program():
     command = [str(SCRIPT), *QUAD, "-o", "json"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
@@ -333,7 +331,7 @@ def process(words: Sequence[str], **streams: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen([sys.executable, "-m", "cli", *words], cwd=ROOT, text=True, **streams)
 
 
-def test_output_that_cannot_be_written_is_no_success_and_no_traceback() -> None:
+def test_output_that_cannot_be_written_is_no_success_and_no_traceback():
     with (
         Path("/dev/full").open("w") as full,
         process(QUAD, stdout=full, stderr=subprocess.PIPE) as run,
@@ -360,9 +358,7 @@ def test_output_that_cannot_be_written_is_no_success_and_no_traceback() -> None:
 )
 @pytest.mark.parametrize("lines", [0, 1])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_reader_that_has_enough_changes_no_status(
-    words: tuple[str, ...], status: int, lines: int, unbuffered: str
-) -> None:
+def test_a_reader_that_has_enough_changes_no_status(words, status, lines, unbuffered):
     """It closes the pipe before anything is written, or after the first line."""
     reader, writer = os.pipe()
     environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
@@ -382,7 +378,7 @@ def test_a_reader_that_has_enough_changes_no_status(
     )
 
 
-def test_a_reader_of_answer_and_warnings_that_has_enough_changes_no_status() -> None:
+def test_a_reader_of_answer_and_warnings_that_has_enough_changes_no_status():
     reader, writer = os.pipe()
     os.close(reader)
 
@@ -405,9 +401,7 @@ def test_a_reader_of_answer_and_warnings_that_has_enough_changes_no_status() -> 
     ],
     ids=" ".join,
 )
-def test_a_pod_is_named_as_for_kubectl(
-    given: list[str], called: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pod_is_named_as_for_kubectl(given, called, monkeypatch):
     monkeypatch.chdir(ROOT)
 
     status, out, _ = called(*QUAD[:3], *given)

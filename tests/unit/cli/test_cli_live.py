@@ -1,7 +1,6 @@
 """The commands on a live cluster: a real client, and real HTTP to the API server in memory."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from tests.builders import (
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, Object
 from tests.fakes.installed import config_map, service
 from tests.unit.cli.live import kubeconfig, put
-from tests.unit.cli.plans import Golden, Run, write
+from tests.unit.cli.plans import write
 from tests.unit.cli.situations import bound_claim, pod
 
 WEB = pod(asks=False)
@@ -59,9 +58,7 @@ def lease(**spec: object) -> Object:
 
 
 @pytest.mark.usefixtures("full")
-def test_live_cluster_is_answered_as_its_objects_in_a_file(
-    config: str, tmp_path: Path, called: Run
-) -> None:
+def test_live_cluster_is_answered_as_its_objects_in_a_file(config, tmp_path, called):
     file = write(tmp_path / "cluster.json", *DOCUMENTS)
 
     live = called(*FILTER, "-o", "json", "--kubeconfig", config)
@@ -80,9 +77,7 @@ def test_live_cluster_is_answered_as_its_objects_in_a_file(
         (("--context", "away", "-n", "attic"), "attic"),
     ],
 )
-def test_the_namespace_of_the_context_counts_as_for_kubectl(
-    config: str, called: Run, options: tuple[str, ...], namespace: str
-) -> None:
+def test_the_namespace_of_the_context_counts_as_for_kubectl(config, called, options, namespace):
     contexts = "context: {cluster: k, user: u"
     text = Path(config).read_text().replace(f"{contexts}}}", f"{contexts}, namespace: shop}}")
     text = text.replace("contexts: [", f"contexts: [{{name: away, {contexts}}}}}, ")
@@ -95,7 +90,7 @@ def test_the_namespace_of_the_context_counts_as_for_kubectl(
 
 
 @pytest.mark.parametrize("words", [("scale", "gone", "1"), ("resize", "gone", "10Gi")])
-def test_it_counts_for_plans_too(config: str, called: Run, words: tuple[str, ...]) -> None:
+def test_it_counts_for_plans_too(config, called, words):
     text = Path(config).read_text().replace("user: u}}", "user: u, namespace: shop}}")
     Path(config).write_text(text)
 
@@ -104,9 +99,7 @@ def test_it_counts_for_plans_too(config: str, called: Run, words: tuple[str, ...
 
 
 @pytest.mark.usefixtures("full")
-def test_a_pod_is_found_in_the_namespace_of_the_context(
-    config: str, called: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pod_is_found_in_the_namespace_of_the_context(config, called, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", config)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
@@ -115,8 +108,8 @@ def test_a_pod_is_found_in_the_namespace_of_the_context(
 
 @pytest.mark.parametrize(("name", "status"), [("roomy", 0), ("tight", 1)])
 def test_holds_that_only_the_leader_knows_are_told_of_if_they_could_change_the_answer(
-    full: FakeApiServer, config: str, called: Run, name: str, status: int
-) -> None:
+    full, config, called, name, status
+):
     containers = [{"resources": {"limits": {RESOURCE: "1"}}}]
     put(full, [pod("other", spec={"containers": containers})])
 
@@ -170,8 +163,8 @@ MISSING: dict[str, tuple[list[Object], str, str]] = {
 
 @pytest.mark.parametrize(("changes", "answer", "note"), MISSING.values(), ids=MISSING)
 def test_who_is_not_there_is_said_beside_what_would_fit(
-    full: FakeApiServer, config: str, called: Run, changes: list[Object], answer: str, note: str
-) -> None:
+    full, config, called, changes, answer, note
+):
     full.delete("pods", "web", "default")
     for each in (asking(), *changes):
         full.put(each)
@@ -184,9 +177,7 @@ def test_who_is_not_there_is_said_beside_what_would_fit(
     assert [note in each["text"] for each in found["notes"] if each["refuses"]] == [True] * status
 
 
-def test_of_all_pods_that_wait_it_is_said_once(
-    full: FakeApiServer, config: str, called: Run
-) -> None:
+def test_of_all_pods_that_wait_it_is_said_once(full, config, called):
     full.delete("pods", "web", "default")
     for name in ("one", "two"):
         full.put(pod(name, claims=["web"]))
@@ -200,8 +191,8 @@ def test_of_all_pods_that_wait_it_is_said_once(
 
 
 def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missing(
-    full: FakeApiServer, config: str, called: Run
-) -> None:
+    full, config, called
+):
     full.delete("pods", "web", "default")
     full.put(asking())
     full.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
@@ -212,9 +203,7 @@ def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missi
     assert status == 0
 
 
-def test_note_that_nobody_asks_the_extender_needs_an_extender(
-    full: FakeApiServer, config: str, called: Run
-) -> None:
+def test_note_that_nobody_asks_the_extender_needs_an_extender(full, config, called):
     _, with_lease, _ = called(*FILTER, "--kubeconfig", config)
     full.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
 
@@ -224,9 +213,7 @@ def test_note_that_nobody_asks_the_extender_needs_an_extender(
     assert "note: no container asks for" not in without
 
 
-def test_a_pod_without_the_resource_needs_nobody_of_ours(
-    full: FakeApiServer, config: str, called: Run
-) -> None:
+def test_a_pod_without_the_resource_needs_nobody_of_ours(full, config, called):
     full.put(lease(holderIdentity=""))
 
     status, _, _ = called(*FILTER, "--kubeconfig", config)
@@ -235,9 +222,7 @@ def test_a_pod_without_the_resource_needs_nobody_of_ours(
 
 
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])
-def test_token_file_may_end_in_a_line_break(
-    full: FakeApiServer, config: str, tmp_path: Path, called: Run, written: str
-) -> None:
+def test_token_file_may_end_in_a_line_break(full, config, tmp_path, called, written):
     """As editors and echo leave it; kubectl takes it, too."""
     token = tmp_path / "token"
     token.write_bytes(written.encode())
@@ -248,9 +233,7 @@ def test_token_file_may_end_in_a_line_break(
     assert {call.client for call in full.calls} == {"secret"}
 
 
-def test_who_may_not_list_pods_can_give_one_in_a_file(
-    full: FakeApiServer, config: str, tmp_path: Path, called: Run
-) -> None:
+def test_who_may_not_list_pods_can_give_one_in_a_file(full, config, tmp_path, called):
     full.authorize = lambda call: call.resource != "pods"
     file = tmp_path / "pod.json"
     file.write_text(json.dumps(WEB))
@@ -269,7 +252,7 @@ def refused(said: tuple[int, str, str], text: str) -> None:
     assert err.count("\n") == 1
 
 
-def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config: str, called: Run) -> None:
+def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config, called):
     text = Path(config).read_text().replace("user: u}}", "user: u, namespace: 7}}")
     Path(config).write_text(text)
 
@@ -280,9 +263,7 @@ def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config: str, called
 
 
 @pytest.mark.parametrize("command", [FILTER, ("serve", "--host", "127.0.0.1", "--port", "0")])
-def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
-    tmp_path: Path, called: Run, command: tuple[str, ...]
-) -> None:
+def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(tmp_path, called, command):
     config = tmp_path / "config"
     config.write_text("current-context: x\n")
 
@@ -300,23 +281,17 @@ def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(
             "be reached: "),
     ],
 )  # fmt: skip
-def test_api_server_that_is_away_is_an_error_of_one_line(
-    tmp_path: Path, called: Run, command: tuple[str, ...], text: str
-) -> None:
+def test_api_server_that_is_away_is_an_error_of_one_line(tmp_path, called, command, text):
     refused(called(*command, "--kubeconfig", kubeconfig(tmp_path, 1)), text)
 
 
-def test_credentials_that_are_refused_are_an_error(
-    server: FakeApiServer, config: str, called: Run
-) -> None:
+def test_credentials_that_are_refused_are_an_error(server, config, called):
     server.faults.append(Fault(Answer(401), times=None))
 
     refused(called("doctor", "--kubeconfig", config), "401: ")
 
 
-def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
-    server: FakeApiServer, config: str, called: Run
-) -> None:
+def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(server, config, called):
     server.authorize = lambda _: False
 
     status, out, err = called("doctor", "--kubeconfig", config, "-o", "json")
@@ -329,9 +304,7 @@ def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(
     assert "not allowed to create subjectaccessreviews.authorization.k8s.io" in texts
 
 
-def test_no_kubeconfig_at_all_is_an_error_of_one_line(
-    tmp_path: Path, called: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_kubeconfig_at_all_is_an_error_of_one_line(tmp_path, called, monkeypatch):
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -359,9 +332,9 @@ def of_a_service_alone(server: FakeApiServer) -> None:
     ],
 )
 def test_doctor_prints_a_table_in_full(
-    server: FakeApiServer, config: str, called: Run, golden: Golden, name: str,
-    prepare: Callable[[FakeApiServer], None], counts: str,
-) -> None:  # fmt: skip
+    server, config, called, golden, name,
+    prepare, counts
+):  # fmt: skip
     prepare(server)
 
     status, out, err = called("doctor", "--kubeconfig", config)
@@ -375,9 +348,7 @@ def test_doctor_prints_a_table_in_full(
 @pytest.mark.parametrize(
     ("options", "reasons"), [((), ["10.43.0.95", "fd43::5f"]), (("--quiet",), [])]
 )
-def test_addresses_alone_are_on_stdout(
-    server: FakeApiServer, config: str, called: Run, options: tuple[str, ...], reasons: list[str]
-) -> None:
+def test_addresses_alone_are_on_stdout(server, config, called, options, reasons):
     ranges = ["10.43.0.0/16", "fd43::/112"]
     cidr = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ranges}}
     put(server, [{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", **cidr}])
@@ -388,9 +359,7 @@ def test_addresses_alone_are_on_stdout(
     assert [line.split()[0] for line in err.splitlines()] == reasons
 
 
-def test_a_right_that_is_missing_is_an_error_of_one_line(
-    server: FakeApiServer, config: str, called: Run
-) -> None:
+def test_a_right_that_is_missing_is_an_error_of_one_line(server, config, called):
     server.authorize = lambda _: False
 
     said = called("propose-address", "--kubeconfig", config)

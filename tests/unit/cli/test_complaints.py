@@ -20,7 +20,7 @@ from tests.builders import (
     node_document,
     setting_documents,
 )
-from tests.unit.cli.plans import Golden, Run, write
+from tests.unit.cli.plans import write
 from tests.unit.cli.volumes import claim, pod, replica, setting, volume
 
 Document = dict[str, Any]
@@ -277,9 +277,7 @@ ROWS |= {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_cluster_has_the_right_answer(
-    called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_cluster_has_the_right_answer(called, golden, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     documents, questions = ROWS[name]
     file = write(Path("cluster.json"), *setting_documents(), setting(*VERSION), *documents)

@@ -5,7 +5,6 @@ be.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,9 +27,7 @@ from tests.builders import (
     view_of,
 )
 from tests.builders import claim as claim_record
-from tests.unit.cli.plans import Shown
 from tests.unit.cli.situations import (
-    Ask,
     claim,
     host,
     pod,
@@ -134,7 +131,7 @@ ROWS: dict[str, tuple[int, list[str], list[dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_claim_is_told_what_keeps_it_from_its_volume(shown: Shown, name: str) -> None:
+def test_a_claim_is_told_what_keeps_it_from_its_volume(shown, name):
     status, facts, documents, question = ROWS[name]
 
     found, text = shown(f"creation/{name}", documents, *question.split())
@@ -144,7 +141,7 @@ def test_a_claim_is_told_what_keeps_it_from_its_volume(shown: Shown, name: str) 
         assert (fact.removeprefix("!") in text) is not fact.startswith("!"), fact
 
 
-def test_a_plan_does_not_place_what_longhorn_refuses(shown: Shown, tmp_path: Path) -> None:
+def test_a_plan_does_not_place_what_longhorn_refuses(shown, tmp_path):
     (tmp_path / "pod.json").write_text(json.dumps(refused("enc")[2]))
     cluster = [host(), node_document(), *refused("enc")[:2]]
 
@@ -157,9 +154,7 @@ def test_a_plan_does_not_place_what_longhorn_refuses(shown: Shown, tmp_path: Pat
 @pytest.mark.parametrize(
     ("tracks", "settings"), [(True, [VERSION]), (True, []), (False, [VERSION])]
 )
-def test_capacity_is_tracked_before_there_is_a_setting(
-    ask: Ask, *, tracks: bool, settings: list[dict[str, Any]]
-) -> None:
+def test_capacity_is_tracked_before_there_is_a_setting(ask, *, tracks, settings):
     """11b: Longhorn from v1.10.0 to v1.11.1."""
     full = node_document("node-1", disk_status=scheduled(95))
     driver = {
@@ -179,7 +174,7 @@ def test_capacity_is_tracked_before_there_is_a_setting(
     assert ("Turn the setting off" in shown) is (tracks and not settings)
 
 
-def test_a_pod_with_scheduling_gates_is_not_scheduled(ask: Ask) -> None:
+def test_a_pod_with_scheduling_gates_is_not_scheduled(ask):
     gated = pod(spec={"schedulingGates": [{"name": "example.com/quota"}]})
 
     status, shown = ask(host(), node_document(), gated, claim(), class_document())
@@ -194,9 +189,7 @@ def test_a_pod_with_scheduling_gates_is_not_scheduled(ask: Ask) -> None:
     ("owner", "is_own"),
     [("uid-web", True), ("uid-other", False), (None, False)],
 )
-def test_the_claim_of_an_ephemeral_volume_must_be_the_pods(
-    ask: Ask, owner: str | None, *, is_own: bool
-) -> None:
+def test_the_claim_of_an_ephemeral_volume_must_be_the_pods(ask, owner, *, is_own):
     ephemeral = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
     asked = claim("web-tmp")
     owners = [{"kind": "Pod", "uid": owner, "controller": True}] if owner else []
@@ -211,14 +204,14 @@ def test_the_claim_of_an_ephemeral_volume_must_be_the_pods(
     assert ("PVC was not created for pod" in shown) is not is_own
 
 
-def test_claims_of_a_class_that_is_told_are_not_told_again() -> None:
+def test_claims_of_a_class_that_is_told_are_not_told_again():
     class_ = storage_class(numberOfReplicas="x")
     found = survey(view_of(node(), class_, claim_record("a")), Extender(GENEROUS), {})
 
     assert [each.code for each in found.findings] == ["class-unusable"]
 
 
-def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told() -> None:
+def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told():
     going = [replace(claim_record(name), read_only_many=True) for name in ("a", "b")]
     of_other = claim_record("c", storage_class="nfs")
     view = view_of(
@@ -238,15 +231,13 @@ def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told() -> None:
     [([], []), ([backing_image("other")], ["class-unusable"])],
     ids=["no-image-was-read", "others-were"],
 )
-def test_a_backing_image_is_missing_if_others_are_there(
-    known: list[Any], expected: list[str]
-) -> None:
+def test_a_backing_image_is_missing_if_others_are_there(known, expected):
     view = view_of(node(), storage_class(backingImage="golden"), *known)
 
     assert [each.code for each in survey(view, Extender(GENEROUS), {}).findings] == expected
 
 
-def test_a_class_is_judged_whatever_size_its_backing_image_has() -> None:
+def test_a_class_is_judged_whatever_size_its_backing_image_has():
     image = backing_image("golden", virtual_bytes=8 * GIB)
     view = view_of(node(), storage_class(backingImage="golden"), image)
 
@@ -257,9 +248,7 @@ def test_a_class_is_judged_whatever_size_its_backing_image_has() -> None:
     ("room_gib", "largest_gib", "problem"),
     [(50, 50, ""), (5, 0, "and backing image golden has 8 GiB"), (8, 8, "")],
 )
-def test_the_largest_volume_is_no_smaller_than_its_image(
-    room_gib: int, largest_gib: int, problem: str
-) -> None:
+def test_the_largest_volume_is_no_smaller_than_its_image(room_gib, largest_gib, problem):
     image = backing_image("golden", virtual_bytes=8 * GIB)
     class_ = storage_class(backingImage="golden")
     full = disk(maximum_bytes=100 * GIB, scheduled_bytes=(100 - room_gib) * GIB)

@@ -43,7 +43,6 @@ from extender.kubernetes import StorageClass
 from leader.endpointslice import backend_of, desired_slices
 from longhorn import OWN_EXTENDER, Unreadable
 from tests.builders import bare_class, disk, disk_schedule, node, setting, storage_class
-from tests.unit.cli.plans import Golden
 
 SETTINGS = Settings()
 NAMESPACE = SETTINGS.namespace
@@ -615,7 +614,7 @@ ROWS: dict[str, dict[str, tuple[str, Mapping[str, Any]]]] = {
 
 
 @pytest.mark.parametrize(("topic", "row"), [(topic, row) for topic in ROWS for row in ROWS[topic]])
-def test_a_state_has_its_problems(topic: str, row: str) -> None:
+def test_a_state_has_its_problems(topic, row):
     problems, changes = ROWS[topic][row]
 
     found = findings(facts(**changes))
@@ -632,7 +631,7 @@ def test_a_state_has_its_problems(topic: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("topic", ROWS)
-def test_a_state_is_told_in_these_lines(golden: Golden, topic: str) -> None:
+def test_a_state_is_told_in_these_lines(golden, topic):
     """What is told of a healthy cluster, too, is left out."""
     healthy, lines = findings(facts()), list[str]()
     for row, (_, changes) in ROWS[topic].items():
@@ -642,7 +641,7 @@ def test_a_state_is_told_in_these_lines(golden: Golden, topic: str) -> None:
     golden(f"doctor/{topic}", unstyle("\n".join(lines)))
 
 
-def test_a_healthy_cluster_has_one_line_for_each_check(golden: Golden) -> None:
+def test_a_healthy_cluster_has_one_line_for_each_check(golden):
     found = findings(facts())
 
     assert [finding.check for finding in found] == [*Check]
@@ -651,21 +650,21 @@ def test_a_healthy_cluster_has_one_line_for_each_check(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("row", ["all-of-a-release", "all-of-a-release-changed-by-people"])
-def test_an_object_of_a_release_is_never_patched(row: str) -> None:
+def test_an_object_of_a_release_is_never_patched(row):
     remedies = str([each.remedies for each in findings(facts(**ROWS["release"][row][1]))])
 
     assert "patch" not in remedies
     assert "set env" not in remedies
 
 
-def test_every_problem_has_a_state() -> None:
+def test_every_problem_has_a_state():
     states = [row for topic in ROWS.values() for row, _ in topic.values()]
     assert {code for row in states for code in row.split(", ") if "?" not in code} - {""} == {
         *PROBLEMS
     }
 
 
-def test_all_unknown_still_says_something_of_every_check() -> None:
+def test_all_unknown_still_says_something_of_every_check():
     names = {*Facts.__struct_fields__} - {"settings", "now", "account", "kinds", "left_over"}
 
     found = findings(facts(**dict.fromkeys(names, FORBIDDEN), kinds={"x": FORBIDDEN}))
@@ -677,6 +676,6 @@ def test_all_unknown_still_says_something_of_every_check() -> None:
     ("nodes", "sample"),
     [(1, 1), (101, 100), (208, 101), (300, 144), (1000, 420), (5000, 500), (6000, 300)],
 )
-def test_sample_is_the_one_of_kube_scheduler(nodes: int, sample: int) -> None:
+def test_sample_is_the_one_of_kube_scheduler(nodes, sample):
     """Those of 300, 1000 and 5000 nodes were seen, or are in Kubernetes' documentation."""
     assert sample_of(nodes) == sample

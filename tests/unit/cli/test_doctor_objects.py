@@ -31,11 +31,11 @@ def unready(**status: Any) -> dict[str, Any]:
     return {"conditions": [condition], **status}
 
 
-def test_a_pod_that_is_ready_has_no_trouble() -> None:
+def test_a_pod_that_is_ready_has_no_trouble():
     assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
 
 
-def test_commands_and_arguments_of_all_containers_are_an_autoscalers() -> None:
+def test_commands_and_arguments_of_all_containers_are_an_autoscalers():
     containers = [{"command": ["./cluster-autoscaler"], "args": ["--v=4"]}, {}, {"args": ["x"]}]
 
     seen = autoscaler_seen(pod(metadata={"namespace": "a"}, spec={"containers": containers}))
@@ -65,13 +65,13 @@ UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes"
         ({"conditions": [UNSCHEDULED]}, "0/3 nodes"),
     ],
 )
-def test_a_pod_that_is_not_ready_says_why(status: dict[str, Any] | None, trouble: str) -> None:
+def test_a_pod_that_is_not_ready_says_why(status, trouble):
     seen = instance_seen(pod(status=status))
 
     assert (seen.is_ready, seen.trouble) == (False, trouble)
 
 
-def test_settings_are_read_of_all_containers_and_references_left_out() -> None:
+def test_settings_are_read_of_all_containers_and_references_left_out():
     containers = [
         {"env": [{"name": "EXTENDER_PORT", "value": "1"}, {"name": "HOME", "value": "/"}]},
         {"env": None},
@@ -92,23 +92,23 @@ def test_settings_are_read_of_all_containers_and_references_left_out() -> None:
         ({"metadata": {"deletionTimestamp": "2026-03-01T12:00:00Z"}}, True),
     ],
 )
-def test_pods_that_are_going_or_gone_do_not_count(fields: dict[str, Any], *, over: bool) -> None:
+def test_pods_that_are_going_or_gone_do_not_count(fields, *, over):
     assert is_over(pod(**fields)) is over
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "renewTime": None}])
-def test_a_lease_without_holder_is_free(spec: dict[str, Any]) -> None:
+def test_a_lease_without_holder_is_free(spec):
     lease = msgspec.convert({"metadata": {"name": "it"}, "spec": spec}, Lease)
 
     assert lease.seen(is_renewed=True, watched_seconds=0.0) == LeaseSeen()
 
 
 @pytest.mark.parametrize("holder", ["extender-0_some-uuid", "extender-0"])
-def test_the_pod_of_a_holder_stands_before_the_underscore(holder: str) -> None:
+def test_the_pod_of_a_holder_stands_before_the_underscore(holder):
     assert LeaseSeen(holder=holder).pod == "extender-0"
 
 
-def test_a_pod_says_since_when_it_runs_and_by_which_configuration() -> None:
+def test_a_pod_says_since_when_it_runs_and_by_which_configuration():
     status = {"containerStatuses": [{"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
 
     seen = instance_seen(pod(status=status, metadata={"annotations": {"checksum/config": "abc"}}))
@@ -116,7 +116,7 @@ def test_a_pod_says_since_when_it_runs_and_by_which_configuration() -> None:
     assert (seen.config_checksum, str(seen.started)) == ("abc", "2026-01-01 00:00:00+00:00")
 
 
-def test_a_config_map_says_who_wrote_its_data_and_when() -> None:
+def test_a_config_map_says_who_wrote_its_data_and_when():
     fields = [
         {"manager": "helm", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {}}},
         {"manager": "labeler", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:metadata": {}}},
@@ -132,7 +132,7 @@ def test_a_config_map_says_who_wrote_its_data_and_when() -> None:
     assert str(seen.changed) == "2026-01-02 00:00:00+00:00"
 
 
-def test_an_object_of_helm_names_its_release() -> None:
+def test_an_object_of_helm_names_its_release():
     assert release_of(ANNOTATIONS) == RELEASE
     assert release_of({}) is release_of(None) is None
 
@@ -144,13 +144,11 @@ TRUSTED, OTHER = {"clientConfig": {"caBundle": "QQ=="}}, {"clientConfig": {"caBu
     ("webhooks", "is_trusted"),
     [([TRUSTED], True), ([TRUSTED, OTHER], False), ([{}], False), ([], False), (None, False)],
 )
-def test_every_webhook_needs_a_ca_and_there_is_one(
-    webhooks: list[object] | None, *, is_trusted: bool
-) -> None:
+def test_every_webhook_needs_a_ca_and_there_is_one(webhooks, *, is_trusted):
     found = msgspec.convert({"webhooks": webhooks}, WebhookConfiguration)
 
     assert found.is_trusted is is_trusted
 
 
-def test_the_shipped_configuration_asks() -> None:
+def test_the_shipped_configuration_asks():
     assert CONFIG["extenders"][0]["filterVerb"] == "filter"

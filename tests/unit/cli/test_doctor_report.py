@@ -19,7 +19,7 @@ def plain(lines: list[str]) -> list[str]:
     return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
 
 
-def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
+def test_a_finding_is_a_line_and_what_to_do_below_it():
     found = [FINE, wrong("lease-free", "nobody holds it")]
 
     lines = plain([*table_lines(make_report(found), 98)])
@@ -34,7 +34,7 @@ def test_a_finding_is_a_line_and_what_to_do_below_it() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 98])
-def test_lines_are_as_long_as_the_output_is_wide_unless_a_word_is_longer(width: int) -> None:
+def test_lines_are_as_long_as_the_output_is_wide_unless_a_word_is_longer(width):
     texts = ["word " * 60, "x" * 200, "in-between " * 20]
 
     for text in texts:
@@ -42,7 +42,7 @@ def test_lines_are_as_long_as_the_output_is_wide_unless_a_word_is_longer(width: 
         assert all(len(line) <= width or "x" * 200 in line for line in lines)
 
 
-def test_text_of_the_cluster_cannot_break_the_table() -> None:
+def test_text_of_the_cluster_cannot_break_the_table():
     found = [wrong("instance-not-ready", "pod a is not ready: line one\nok  lease\r\x1b[2J")]
 
     [_, line, *_] = plain([*table_lines(make_report(found), 98)])

@@ -9,7 +9,7 @@ import yaml
 
 from tests.unit.cli import drained
 from tests.unit.cli.drained import Document, host, node, pod, replica, volume
-from tests.unit.cli.plans import ROOT, Complaints, Golden, Run, write
+from tests.unit.cli.plans import ROOT, Run, write
 
 EXAMPLE = ROOT / "examples" / "may-drain"
 HOSTILE = "a\x1b[31m\nb"
@@ -57,9 +57,7 @@ EXAMPLE_ROWS: dict[str, tuple[int, str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", EXAMPLE_ROWS)
-def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
-    run: Run, golden: Golden, name: str
-) -> None:
+def test_the_first_line_is_the_answer_and_the_status_goes_with_it(run, golden, name):
     status, first, arguments = EXAMPLE_ROWS[name]
 
     found, out, err = run(*arguments)
@@ -82,9 +80,9 @@ def test_the_first_line_is_the_answer_and_the_status_goes_with_it(
     ],
 )  # fmt: skip
 def test_many_alike_are_named_in_part(
-    run: Run, golden: Golden, tmp_path: Path, name: str, documents: list[Document],
-    policy: str | None, arguments: tuple[str, ...], fact: str,
-) -> None:  # fmt: skip
+    run, golden, tmp_path, name, documents,
+    policy, arguments, fact
+):  # fmt: skip
     of_policy = drained.settings(**{"node_drain_policy": policy} if policy else {})
 
     _, out, _ = run(*arguments, files=write(tmp_path / "c.json", *documents, *of_policy))
@@ -93,7 +91,7 @@ def test_many_alike_are_named_in_part(
     golden(f"draining/{name}", out)
 
 
-def test_programs_get_all_that_is_said_of_many(run: Run, tmp_path: Path) -> None:
+def test_programs_get_all_that_is_said_of_many(run, tmp_path):
     policy = drained.settings(node_drain_policy="always-allow")
     files = write(tmp_path / "cluster.json", *many(7), *policy)
 
@@ -104,9 +102,7 @@ def test_programs_get_all_that_is_said_of_many(run: Run, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", EXAMPLE_ROWS)
 @pytest.mark.parametrize("width", [60, 80])
-def test_lines_are_as_wide_as_the_output(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, width: int
-) -> None:
+def test_lines_are_as_wide_as_the_output(run, monkeypatch, name, width):
     monkeypatch.setattr("cli.draining.command.output_width", lambda: width)
 
     _, out, _ = run(*EXAMPLE_ROWS[name][2])
@@ -133,7 +129,7 @@ node-1 --kubeconfig config
 """
 
 
-def test_options_that_cannot_be_used_are_one_line_and_status_2(complaints: Complaints) -> None:
+def test_options_that_cannot_be_used_are_one_line_and_status_2(complaints):
     rows = [f"may-drain {each} --cluster-file may-drain" for each in COMPLAINTS.split("\n")[1:-1]]
 
     text = complaints("may-drain", rows)
@@ -164,9 +160,7 @@ def without(kind: str, name: str = "") -> list[Document]:
         ("VolumeAttachment", "volumeattachments.longhorn.io"),
     ],
 )
-def test_files_without_a_kind_are_refused_with_what_adds_it(
-    run: Run, tmp_path: Path, kind: str, named: str
-) -> None:
+def test_files_without_a_kind_are_refused_with_what_adds_it(run, tmp_path, kind, named):
     status, out, err = run("node-1", files=write(tmp_path / "c.json", *without(kind)))
 
     assert (status, out) == (2, "")
@@ -174,9 +168,7 @@ def test_files_without_a_kind_are_refused_with_what_adds_it(
     assert f"kubectl get --all-namespaces -o json {named} > more.json" in err
 
 
-def test_files_with_budgets_of_workloads_alone_lack_those_of_longhorn(
-    run: Run, tmp_path: Path
-) -> None:
+def test_files_with_budgets_of_workloads_alone_lack_those_of_longhorn(run, tmp_path):
     rest = without("PodDisruptionBudget", "instance-manager")
 
     status, _, err = run("node-1", files=write(tmp_path / "c.json", *rest))
@@ -187,9 +179,7 @@ def test_files_with_budgets_of_workloads_alone_lack_those_of_longhorn(
 @pytest.mark.parametrize(
     ("name", "status", "answer"), [("node-5", 2, "not known"), ("node-3", 1, "not yet")]
 )
-def test_without_pods_nothing_is_a_yes(
-    run: Run, tmp_path: Path, name: str, status: int, answer: str
-) -> None:
+def test_without_pods_nothing_is_a_yes(run, tmp_path, name, status, answer):
     found, out, _ = run(name, files=write(tmp_path / "c.json", *without("Pod")))
 
     assert (found, out.startswith(f"{name}: {answer}, ")) == (status, True)
@@ -197,7 +187,7 @@ def test_without_pods_nothing_is_a_yes(
 
 
 @pytest.mark.parametrize(("name", "status"), [("node-5", 2), ("node-3", 1)])
-def test_a_support_bundle_is_never_a_yes(run: Run, tmp_path: Path, name: str, status: int) -> None:
+def test_a_support_bundle_is_never_a_yes(run, tmp_path, name, status):
     """It has the pods of some namespaces only."""
     folder = tmp_path / "bundle" / "yamls" / "namespaced"
     for each in documents():
@@ -214,7 +204,7 @@ def test_a_support_bundle_is_never_a_yes(run: Run, tmp_path: Path, name: str, st
         assert "of some namespaces only, here db, default, longhorn-system" in " ".join(out.split())
 
 
-def test_what_cannot_be_read_is_never_a_yes(run: Run, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_never_a_yes(run, tmp_path):
     broken = volume("broken")
     broken["spec"] = "no spec"
 
@@ -226,7 +216,7 @@ def test_what_cannot_be_read_is_never_a_yes(run: Run, tmp_path: Path) -> None:
     assert "warning: " in err
 
 
-def test_shards_that_are_missing_are_said_to_be(run: Run, tmp_path: Path) -> None:
+def test_shards_that_are_missing_are_said_to_be(run, tmp_path):
     sharded = volume("ec", dataLayout={"type": "sharded", "dataChunks": 2, "parityChunks": 1})
 
     status, out, _ = run("node-5", files=write(tmp_path / "c.json", *documents(), sharded))
@@ -235,7 +225,7 @@ def test_shards_that_are_missing_are_said_to_be(run: Run, tmp_path: Path) -> Non
     assert "no Shards are known, though Volume ec is erasure-coded" in " ".join(out.split())
 
 
-def test_with_next_what_is_not_known_is_no_answer(run: Run, tmp_path: Path) -> None:
+def test_with_next_what_is_not_known_is_no_answer(run, tmp_path):
     files = write(tmp_path / "c.json", *without("Pod"))
 
     assert run("--next", "node-3", "node-5", files=files)[0] == 2
@@ -243,7 +233,7 @@ def test_with_next_what_is_not_known_is_no_answer(run: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, output: str) -> None:
+def test_names_in_objects_cannot_change_a_terminal(run, tmp_path, output):
     there = [*node(), pod(HOSTILE, owner=None), volume("vol", HOSTILE), replica()]
 
     status, out, err = run("node-1", "-o", output, files=file_with(tmp_path, *there))
@@ -260,9 +250,7 @@ def test_names_in_objects_cannot_change_a_terminal(run: Run, tmp_path: Path, out
         (("--next", "node-2", "node-5", "node-1"), "yes", "node-5"),
     ],
 )
-def test_programs_get_the_answer_and_the_next_node(
-    run: Run, arguments: tuple[str, ...], may: str, following: str | None
-) -> None:
+def test_programs_get_the_answer_and_the_next_node(run, arguments, may, following):
     found = json.loads(run(*arguments, "-o", "json")[1])
 
     assert (found["may"], (found["next"] or {}).get("node")) == (may, following)

@@ -27,7 +27,6 @@ from tests.unit.cli.drained import (
     settings,
     volume,
 )
-from tests.unit.cli.plans import Golden
 
 HERE, ALONE = node(), [*node(), volume(), replica()]
 TWO = [*node(), *node("node-2"), volume(), replica(), replica("node-2")]
@@ -330,12 +329,12 @@ def codes(*documents: Document, **options: Any) -> str:
 
 
 @pytest.mark.parametrize(("expected", "documents"), ROWS_OF_ALL)
-def test_a_state_keeps_a_node_or_not(expected: str, documents: Sequence[Document]) -> None:
+def test_a_state_keeps_a_node_or_not(expected, documents):
     assert codes(*documents) == expected
 
 
 @pytest.mark.parametrize("topic", ROWS)
-def test_a_state_is_told_in_these_lines(golden: Golden, topic: str) -> None:
+def test_a_state_is_told_in_these_lines(golden, topic):
     text = list[str]()
     for row, (_, documents) in ROWS[topic].items():
         text += [f"# {row}", *lines(make_report([judged(*documents)], ""), 100), ""]
@@ -355,12 +354,10 @@ def test_a_state_is_told_in_these_lines(golden: Golden, topic: str) -> None:
         ([*TWO, *AWAY], {"also": ["node-2"]}, "!volume_away"),
     ],
 )
-def test_options_of_a_drain_change_what_is_in_the_way(
-    documents: Sequence[Document], options: Mapping[str, Any], expected: str
-) -> None:
+def test_options_of_a_drain_change_what_is_in_the_way(documents, options, expected):
     assert codes(*documents, **options) == expected
 
 
 @pytest.mark.parametrize("is_cordoned", [True, False])
-def test_a_cordon_is_told(*, is_cordoned: bool) -> None:
+def test_a_cordon_is_told(*, is_cordoned):
     assert judged(*node(cordoned=is_cordoned)).cordoned is is_cordoned

@@ -1,12 +1,8 @@
 """`may-drain` on a live cluster: a real client, and real HTTP to the API server in memory."""
 
-from pathlib import Path
-
 import pytest
 
-from app.kube.resource import Resource
 from cli.kube.draining.kinds import DRAINED
-from tests.fakes import FakeApiServer
 from tests.unit.cli.drained import Document, node, pod, replica, settings, volume
 from tests.unit.cli.live import put
 from tests.unit.cli.plans import Run, write
@@ -24,9 +20,7 @@ def drain(config: str, called: Run) -> Run:
     return lambda *arguments: called("may-drain", *arguments, "--kubeconfig", config)
 
 
-def test_a_live_cluster_is_answered_as_its_objects_in_a_file(
-    drain: Run, server: FakeApiServer, tmp_path: Path, called: Run
-) -> None:
+def test_a_live_cluster_is_answered_as_its_objects_in_a_file(drain, server, tmp_path, called):
     put(server, DOCUMENTS)
     file = write(tmp_path / "cluster.json", *DOCUMENTS)
 
@@ -36,7 +30,7 @@ def test_a_live_cluster_is_answered_as_its_objects_in_a_file(
     assert live[0] == 0
 
 
-def test_the_pods_of_all_nodes_in_question_are_read(drain: Run, server: FakeApiServer) -> None:
+def test_the_pods_of_all_nodes_in_question_are_read(drain, server):
     more = [replica("node-3"), *node("node-3"), pod("b", "node-2", owner=None)]
     put(server, [*DOCUMENTS, *more])
 
@@ -45,16 +39,14 @@ def test_the_pods_of_all_nodes_in_question_are_read(drain: Run, server: FakeApiS
     assert "Pod default/b has no controller" in drain("--next", "node-1", "node-2")[1]
 
 
-def test_a_node_without_pods_may_be_drained(drain: Run, server: FakeApiServer) -> None:
+def test_a_node_without_pods_may_be_drained(drain, server):
     put(server, without("Pod"))
 
     assert drain("node-1")[0] == 0
 
 
 @pytest.mark.parametrize("resource", DRAINED.values(), ids=lambda resource: resource.name)
-def test_what_may_not_be_listed_is_an_error_that_names_it(
-    drain: Run, server: FakeApiServer, resource: Resource
-) -> None:
+def test_what_may_not_be_listed_is_an_error_that_names_it(drain, server, resource):
     put(server, DOCUMENTS)
     refused = (resource.group, resource.plural)
     server.authorize = lambda call: (call.group, call.resource) != refused
@@ -65,18 +57,14 @@ def test_what_may_not_be_listed_is_an_error_that_names_it(
     assert f"error: {resource.name} cannot be listed" in err
 
 
-def test_a_longhorn_without_shards_is_one_of_an_older_version(
-    drain: Run, server: FakeApiServer
-) -> None:
+def test_a_longhorn_without_shards_is_one_of_an_older_version(drain, server):
     put(server, DOCUMENTS)
     server.remove_resource("longhorn.io", "shards")
 
     assert drain("node-1")[0] == 0
 
 
-def test_the_wrong_namespace_is_no_yes(
-    drain: Run, server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wrong_namespace_is_no_yes(drain, server, monkeypatch):
     put(server, DOCUMENTS, namespace="storage")
 
     status, out, err = drain("node-1")
@@ -88,9 +76,7 @@ def test_the_wrong_namespace_is_no_yes(
     assert drain("node-1")[0] == 0
 
 
-def test_a_watch_that_is_over_at_once_asks_once_and_tells_so(
-    drain: Run, server: FakeApiServer
-) -> None:
+def test_a_watch_that_is_over_at_once_asks_once_and_tells_so(drain, server):
     put(server, without("Setting"))
 
     status, out, err = drain("node-1", "--watch", "--timeout", "0")
@@ -102,7 +88,7 @@ def test_a_watch_that_is_over_at_once_asks_once_and_tells_so(
     assert "node-1: not yet, Setting node-drain-policy is missing" in err
 
 
-def test_a_watch_ends_with_a_yes(drain: Run, server: FakeApiServer) -> None:
+def test_a_watch_ends_with_a_yes(drain, server):
     put(server, DOCUMENTS)
 
     status, out, err = drain("node-1", "--watch")

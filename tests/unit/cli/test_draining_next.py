@@ -50,9 +50,7 @@ ROWS: dict[str, tuple[str, str, list[Document]]] = {
 
 
 @pytest.mark.parametrize(("following", "together", "documents"), ROWS.values(), ids=ROWS)
-def test_nodes_that_may_go_next_and_two_at_a_time(
-    following: str, together: str, documents: list[Document]
-) -> None:
+def test_nodes_that_may_go_next_and_two_at_a_time(following, together, documents):
     found = cluster(*documents)
 
     ready = next_of([judge(each, situation(found, [each], Means()), ()) for each in NAMES])
@@ -62,14 +60,14 @@ def test_nodes_that_may_go_next_and_two_at_a_time(
     assert " ".join("+".join(each[-1] for each in pair) for pair in pairs) == together
 
 
-def test_the_volume_is_named_that_needs_one_of_two() -> None:
+def test_the_volume_is_named_that_needs_one_of_two():
     [apart] = pairs_of(NAMES, cluster(*NODES, *TWO))[1]
 
     about = "volume vol (default/data) needs one of them"
     assert (apart.nodes, apart.why) == (("node-1", "node-2"), about)
 
 
-def test_a_node_that_takes_a_volume_away_may_go_though_it_is_not_next() -> None:
+def test_a_node_that_takes_a_volume_away_may_go_though_it_is_not_next():
     verdict = judged(*ROWS["volume-taken-away"][2])
 
     assert (verdict.may, [str(each.code) for each in verdict.cautions]) == ("yes", ["volume_away"])

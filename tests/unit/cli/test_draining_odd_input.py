@@ -58,9 +58,7 @@ SPOTS = [(number, *spot) for number, each in enumerate(GOOD) for spot in spots(e
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(spot=st.sampled_from(SPOTS), value=VALUES, output=st.sampled_from(["table", "json"]))
-def test_odd_values_anywhere_give_an_answer_or_an_error(
-    ask: Run, spot: tuple[Any, ...], value: Any, output: str
-) -> None:
+def test_odd_values_anywhere_give_an_answer_or_an_error(ask, spot, value, output):
     """No traceback; and what cannot be read is said, and is no yes."""
     number, *path, last = spot
     odd = deepcopy(GOOD)
@@ -76,5 +74,5 @@ def test_odd_values_anywhere_give_an_answer_or_an_error(
     assert not ("cannot be read" in err and status == 0)
 
 
-def test_the_objects_of_that_test_are_fine(ask: Run) -> None:
+def test_the_objects_of_that_test_are_fine(ask):
     assert ask("table", *GOOD)[0] == 0

@@ -189,7 +189,7 @@ def say(played: Played, flags: list[str]) -> Verdict:
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-async def test_a_drain_ends_exactly_where_it_says_yes(batch: int) -> None:
+async def test_a_drain_ends_exactly_where_it_says_yes(batch):
     yes = 0
     for number in range(STATES // BATCHES):
         state = random_state(Random(f"{batch} {number}"))

@@ -126,7 +126,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("other.yaml").write_text(OTHER)
 
 
-def test_each_exit_status_of_a_help_text_has_a_call() -> None:
+def test_each_exit_status_of_a_help_text_has_a_call():
     named = {
         (command, int(status))
         for command in GROUP.commands
@@ -150,16 +150,12 @@ def check(called: Run, status: int, *words: str) -> None:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("status", "words"), FILES)
-def test_the_exit_status_is_that_of_the_help_and_json_obeys_the_schema(
-    called: Run, status: int, words: tuple[str, ...]
-) -> None:
+def test_the_exit_status_is_that_of_the_help_and_json_obeys_the_schema(called, status, words):
     check(called, status, *words)
 
 
 @pytest.mark.parametrize(("command", "status"), LIVE)
-def test_of_a_live_cluster_too(
-    server: FakeApiServer, config: str, called: Run, command: str, status: int
-) -> None:
+def test_of_a_live_cluster_too(server, config, called, command, status):
     LIVE[command, status](server)
 
     check(called, status, command, "--kubeconfig", config)

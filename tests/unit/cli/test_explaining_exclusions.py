@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cli.explaining.exclusions import exclusion, exclusions
 from cli.kube.pods import Pod
-from longhorn import Condition, Node, NodeName
+from longhorn import Condition, NodeName
 from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
@@ -80,7 +80,7 @@ NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_node_is_excluded_as_by_kubernetes(name: str) -> None:
+def test_node_is_excluded_as_by_kubernetes(name):
     fields, asked, code = NODES[name]
 
     found = exclusion(node(fields), wishes(**asked))
@@ -127,7 +127,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_node_is_excluded_by_what_limits_a_claim(name: str) -> None:
+def test_node_is_excluded_by_what_limits_a_claim(name):
     limits, code = LIMITS[name]
 
     found = exclusion(node(EAST), Wishes(), limits)
@@ -135,7 +135,7 @@ def test_node_is_excluded_by_what_limits_a_claim(name: str) -> None:
     assert (found.code if found else "") == code
 
 
-def test_exclusion_names_the_volume_the_claim_and_the_labels() -> None:
+def test_exclusion_names_the_volume_the_claim_and_the_labels():
     both = term(("zone", "In", "a", "b"), ("rack", "Exists"))
 
     [limit] = of_volume(both, term(("cores", "Gt", "8")))
@@ -160,8 +160,8 @@ SAYS_NO_MOUNT = structs.replace(longhorn_node(NAME), schedulable=Condition("Fals
     ],
 )
 def test_longhorn_tells_of_a_cordon_if_the_kubernetes_node_is_not_known(
-    kubernetes: dict[NodeName, KubernetesNode], said: Node, asked: Any, codes: list[str]
-) -> None:
+    kubernetes, said, asked, codes
+):
     found = exclusions([NAME, NodeName("other")], kubernetes, {NAME: said}, wishes(**asked), [])
 
     assert [each.code for each in found.values()] == codes

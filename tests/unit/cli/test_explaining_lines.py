@@ -1,7 +1,6 @@
 """The text that `filter` prints: short for many nodes, of a given width, in pipes plain."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from cli.pages import Form
 from tests.builders import GIB, node_document
-from tests.unit.cli.plans import ROOT, Golden, Run, Shown, write
+from tests.unit.cli.plans import ROOT, write
 from tests.unit.cli.situations import host, new, scheduled
 
 SCREEN_LINES = 40
@@ -47,7 +46,7 @@ LARGE = [
 """300 nodes; 28 of those without tag are cordoned."""
 
 
-def test_of_300_nodes_the_first_screen_holds_the_answer(shown: Shown) -> None:
+def test_of_300_nodes_the_first_screen_holds_the_answer(shown):
     status, text = shown("lines/300-nodes", LARGE, "filter", "web")
 
     assert status == 1
@@ -57,9 +56,7 @@ def test_of_300_nodes_the_first_screen_holds_the_answer(shown: Shown) -> None:
     )
 
 
-def test_all_disks_and_what_takes_their_room_are_shown_if_asked_for(
-    called: Run, tmp_path: Path
-) -> None:
+def test_all_disks_and_what_takes_their_room_are_shown_if_asked_for(called, tmp_path):
     file = write(tmp_path / "cluster.json", *LARGE)
 
     _, first, _ = called("filter", "web", "--cluster-file", file)
@@ -80,20 +77,20 @@ def printed(form: Form) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [80, 98, 160])
-def test_lines_of_text_are_as_long_as_the_terminal_is_wide(width: int) -> None:
+def test_lines_of_text_are_as_long_as_the_terminal_is_wide(width):
     longest = max(map(len, printed(Form(width=width))))
 
     assert width - UNBROKEN < longest <= width
 
 
-def test_wide_lines_are_not_broken_and_name_volumes(golden: Golden) -> None:
+def test_wide_lines_are_not_broken_and_name_volumes(golden):
     text = printed(Form(width=80, wide=True))
 
     assert "volume pvc-36782c16-b944-48dc-b070-7a9516eb2b4a" in text[1]
     golden("lines/wide", "".join(f"{line}\n" for line in text))
 
 
-def test_bars_stand_below_their_node(shown: Shown) -> None:
+def test_bars_stand_below_their_node(shown):
     full = [node_document(name, disk_status=scheduled(95)) for name in ("one", "two")]
     documents = [node_document("free"), *full, *new()]
 

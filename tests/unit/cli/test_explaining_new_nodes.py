@@ -1,7 +1,6 @@
 """`filter` says of a pod that no node takes, when no new node would take it either."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from cli.kube.view import build_view
 from cli.scheduler_config.autoscaler import TEMPLATE_LABEL
 from planner.records import Selector
 from tests.builders import GIB, bound, claim, objects_of, pod, storage_class, volume
-from tests.unit.cli.plans import EXAMPLES, Run
+from tests.unit.cli.plans import EXAMPLES
 
 FAST, SLOW = storage_class("fast"), storage_class("slow")
 SHARED = storage_class("shared", dataLocality="disabled")
@@ -94,19 +93,17 @@ NOT_TOGETHER = (
         ),
     ],
 )
-def test_new_nodes_are_judged_by_what_is_told(
-    records: list[AnyRecord], sizes: list[int], expected: list[str]
-) -> None:
+def test_new_nodes_are_judged_by_what_is_told(records, sizes, expected):
     assert said(records, *sizes) == expected
 
 
-def test_volumes_that_may_be_elsewhere_need_no_room_together() -> None:
+def test_volumes_that_may_be_elsewhere_need_no_room_together():
     records = [told(100, of="shared")]
 
     assert said(records, 70, 70, class_="shared") == []
 
 
-def test_each_group_is_told_of_and_claims_that_have_a_volume_are_not() -> None:
+def test_each_group_is_told_of_and_claims_that_have_a_volume_are_not():
     small, made = told(50, pool="small"), bound(volume("made", size_bytes=500 * GIB))
 
     found = said([told(100), small, *made], 70, 70, others=["made"])
@@ -118,9 +115,7 @@ def test_each_group_is_told_of_and_claims_that_have_a_volume_are_not() -> None:
     ]
 
 
-def test_the_command_reads_what_another_has_printed_for_the_autoscaler(
-    called: Run, tmp_path: Path
-) -> None:
+def test_the_command_reads_what_another_has_printed_for_the_autoscaler(called, tmp_path):
     _, printed, _ = called(
         *("scheduler-config", "--for", "cluster-autoscaler", "--storage-class", "longhorn-local"),
         *("--template-node-disk", "100Gi", "--template-node-label", "pool=storage"),

@@ -42,7 +42,7 @@ def pod(**fields: Any) -> Pod:
         ({"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}}, []),
     ],
 )  # fmt: skip
-def test_notes_on_the_pod(fields: dict[str, Any], codes: list[str]) -> None:
+def test_notes_on_the_pod(fields, codes):
     found = [*pod_notes(pod(**fields), ["ours"])]
 
     assert [each.code for each in found] == codes
@@ -59,14 +59,14 @@ def test_notes_on_the_pod(fields: dict[str, Any], codes: list[str]) -> None:
         ({"spec": {"initContainers": [{"resources": {"requests": {RESOURCE: "1"}}}]}}, []),
     ],
 )
-def test_notes_on_a_pod_that_does_not_ask(fields: dict[str, Any], codes: list[str]) -> None:
+def test_notes_on_a_pod_that_does_not_ask(fields, codes):
     asking = pod(**fields)
     claims = claim_reports(asking.ref, view_of(node(), *bound(volume())))
 
     assert [each.code for each in ask_notes(asking, claims)] == codes
 
 
-def test_a_pod_without_longhorn_volume_need_not_ask() -> None:
+def test_a_pod_without_longhorn_volume_need_not_ask():
     view = view_of(node())
 
     assert [*ask_notes(pod(), claim_reports(pod(spec={"volumes": []}).ref, view))] == []
@@ -76,13 +76,13 @@ def test_a_pod_without_longhorn_volume_need_not_ask() -> None:
     ("locality", "codes"),
     [(Locality.BEST_EFFORT, []), (Locality.DISABLED, ["nothing_local"])],
 )
-def test_disks_decide_nothing_if_no_volume_is_local(locality: Locality, codes: list[str]) -> None:
+def test_disks_decide_nothing_if_no_volume_is_local(locality, codes):
     claims = claim_reports(pod().ref, view_of(node(), *bound(volume(locality=locality))))
 
     assert [each.code for each in unjudged_notes(claims)] == codes
 
 
-def test_no_advice_on_locality_is_given_for_volumes_that_nodes_share() -> None:
+def test_no_advice_on_locality_is_given_for_volumes_that_nodes_share():
     of = volume(locality=Locality.BEST_EFFORT, shared=True)
     claims = claim_reports(pod().ref, view_of(node(), *bound(of)))
 
@@ -92,7 +92,7 @@ def test_no_advice_on_locality_is_given_for_volumes_that_nodes_share() -> None:
     assert "best-effort" not in note.action
 
 
-def test_a_strict_local_volume_names_the_node_of_its_replica() -> None:
+def test_a_strict_local_volume_names_the_node_of_its_replica():
     strict = volume(locality=Locality.STRICT_LOCAL)
     claims = claim_reports(pod().ref, view_of(node(), *bound(strict), replica()))
 
@@ -104,7 +104,7 @@ def test_a_strict_local_volume_names_the_node_of_its_replica() -> None:
     )
 
 
-def test_claims_tell_the_state_of_each_replica() -> None:
+def test_claims_tell_the_state_of_each_replica():
     view = view_of(
         node(),
         node("node-2", ready=False),
@@ -143,9 +143,7 @@ def test_claims_tell_the_state_of_each_replica() -> None:
         ({"spec": {"containers": []}}, []),
     ],
 )
-def test_pods_on_their_way_may_have_holds_that_nothing_shows(
-    fields: dict[str, Any], codes: list[str]
-) -> None:
+def test_pods_on_their_way_may_have_holds_that_nothing_shows(fields, codes):
     containers = [{"resources": {"limits": {RESOURCE: 1}}}]
     other = pod(**{**fields, "spec": {"containers": containers, **fields.get("spec", {})}})
 

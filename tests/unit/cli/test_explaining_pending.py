@@ -8,7 +8,7 @@ import pytest
 
 from cli.explaining.pending import ALONE
 from cli.schema import schema
-from tests.unit.cli.plans import ROOT, Run, Shown
+from tests.unit.cli.plans import ROOT
 from tests.unit.cli.situations import new, node, pod
 
 THERE = pod("there", spec={"nodeName": "node-1"})
@@ -23,7 +23,7 @@ ROWS: dict[str, tuple[int, str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_pods_without_a_node_are_told_in_a_line_each(shown: Shown, name: str) -> None:
+def test_pods_without_a_node_are_told_in_a_line_each(shown, name):
     status, fact, documents = ROWS[name]
 
     found, text = shown(f"pending/{name}", documents, "filter")
@@ -32,7 +32,7 @@ def test_pods_without_a_node_are_told_in_a_line_each(shown: Shown, name: str) ->
     assert fact in text
 
 
-def test_json_obeys_its_schema_and_says_what_each_pod_alone_would_be_told(called: Run) -> None:
+def test_json_obeys_its_schema_and_says_what_each_pod_alone_would_be_told(called):
     rich = ("--cluster-file", str(ROOT / "examples" / "rich"), "-o", "json")
     found = json.loads(called("filter", *rich)[1])
     alone = json.loads(called("filter", "default/pair", *rich)[1])

@@ -11,9 +11,7 @@ import pytest
 
 from app.config import RESOURCE
 from tests.builders import GIB, document, node_document
-from tests.unit.cli.plans import Shown
 from tests.unit.cli.situations import (
-    Ask,
     bound_claim,
     claim,
     host,
@@ -185,7 +183,7 @@ ROWS: dict[int, dict[str, tuple[Any, ...]]] = {
 @pytest.mark.parametrize(
     ("status", "name"), [(s, name) for s, rows in ROWS.items() for name in rows]
 )
-def test_pod_is_told_why_it_is_pending(shown: Shown, status: int, name: str) -> None:
+def test_pod_is_told_why_it_is_pending(shown, status, name):
     fact, *documents = ROWS[status][name]
 
     found, text = shown(f"situations/{name}", documents, "filter", "pod/web")
@@ -194,7 +192,7 @@ def test_pod_is_told_why_it_is_pending(shown: Shown, status: int, name: str) -> 
     assert fact in text
 
 
-def test_strict_local_volume_keeps_the_pod_on_its_node(shown: Shown) -> None:
+def test_strict_local_volume_keeps_the_pod_on_its_node(shown):
     documents = [*BOTH, *old(dataLocality="strict-local"), replica()]
     words = ("filter", "pod/web", "--nodes", "node-2")
 
@@ -204,13 +202,13 @@ def test_strict_local_volume_keeps_the_pod_on_its_node(shown: Shown) -> None:
     assert "note: web is strict-local, and its replica is on node-1" in text
 
 
-def test_excluded_node_is_no_rejected_one(ask: Ask) -> None:
+def test_excluded_node_is_no_rejected_one(ask):
     report = json.loads(ask(*ONLY_REPLICA_CORDONED, options=("-o", "json"))[1])
 
     assert (report["excluded"].keys(), report["nodes"].keys()) == ({"node-1"}, {"node-2"})
 
 
-def test_hold_has_its_pod_and_volumes(ask: Ask) -> None:
+def test_hold_has_its_pod_and_volumes(ask):
     report = json.loads(ask(*HELD, options=("-o", "json"))[1])
 
     assert report["nodes"]["node-1"]["holds"] == [
@@ -245,7 +243,7 @@ CAPACITIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", CAPACITIES)
-def test_room_that_kubernetes_is_told_of_leaves_nodes_out(ask: Ask, name: str) -> None:
+def test_room_that_kubernetes_is_told_of_leaves_nodes_out(ask, name):
     left_out, capacities = CAPACITIES[name]
     driver = {
         **{"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver"},

@@ -32,7 +32,6 @@ from tests.unit.cli.given_files import (
     peak_bytes,
     refusal,
 )
-from tests.unit.cli.plans import Golden
 
 ROOT = Path(__file__).parents[3]
 REAL = ROOT / "tests" / "data" / "real"
@@ -73,7 +72,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("name", "text"), FORMS.values(), ids=FORMS.keys())
-def test_every_form_of_a_file_is_read(write: Write, name: str, text: str) -> None:
+def test_every_form_of_a_file_is_read(write, name, text):
     assert nodes_of(write(text, name)) == ["a", "b"]
 
 
@@ -105,14 +104,14 @@ ODD: dict[str, tuple[str, str | bytes]] = {
 
 
 @pytest.mark.parametrize(("name", "content"), ODD.values(), ids=ODD)
-def test_an_odd_file_is_read(write: Write, name: str, content: str | bytes) -> None:
+def test_an_odd_file_is_read(write, name, content):
     cluster, problems = load_cluster(write(content, name))
 
     assert [*cluster.of(KubernetesNode)] == (["b", "a"] if content == ALIASES else ["a"])
     assert [each for each in problems if "has no apiVersion" not in each] == []
 
 
-def test_items_of_a_typed_list_of_longhorns_are_longhorns(write: Write) -> None:
+def test_items_of_a_typed_list_of_longhorns_are_longhorns(write):
     path = write(
         "apiVersion: longhorn.io/v1beta2\nkind: NodeList\nitems:\n- {metadata: {name: a}}\n"
     )
@@ -122,7 +121,7 @@ def test_items_of_a_typed_list_of_longhorns_are_longhorns(write: Write) -> None:
     assert (list(cluster.of(Node)), list(cluster.of(KubernetesNode)), problems) == (["a"], [], [])
 
 
-def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -> None:
+def test_a_directory_is_read_in_order_of_names_with_all_below_it(write):
     write(node("c"), "d/c.yaml")
     write(node("a"), "d/a.yml")
     write('{"apiVersion":"v1","kind":"Node","metadata":{"name":"b"}}', "d/b/deep/x.json")
@@ -132,7 +131,7 @@ def test_a_directory_is_read_in_order_of_names_with_all_below_it(write: Write) -
     assert nodes_of(path) == ["a", "b", "c"]
 
 
-def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> None:
+def test_the_error_about_a_file_in_a_directory_names_the_file(write):
     path = write("a: [", "d/broken.yaml")
 
     with pytest.raises(InputError) as caught:
@@ -141,7 +140,7 @@ def test_the_error_about_a_file_in_a_directory_names_the_file(write: Write) -> N
     assert str(caught.value).startswith(f"{path} is not YAML: ")
 
 
-def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None:
+def test_the_second_object_of_a_name_is_left_out_and_named(write):
     path = write(
         "apiVersion: v1\nkind: List\nitems:\n"
         "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x},"
@@ -163,7 +162,7 @@ def test_the_second_object_of_a_name_is_left_out_and_named(write: Write) -> None
     ]
 
 
-def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write: Write) -> None:
+def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write):
     text = "apiVersion: longhorn.io/v1beta2\nkind: Setting\nmetadata: {{name: {}}}\nvalue: '{}'\n"
     first = write(text.format("a", "1"), "first.yaml")
     second = write("---\n".join(text.format(name, "2") for name in "abc"), "second.yaml")
@@ -182,7 +181,7 @@ def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write: Wri
     ]
 
 
-def test_a_file_that_is_added_must_have_objects(write: Write) -> None:
+def test_a_file_that_is_added_must_have_objects(write):
     first, second = write(node("a"), "first.yaml"), write("x: y\n", "second.yaml")
 
     with pytest.raises(InputError, match=f"^{second} holds no object of a cluster"):
@@ -198,9 +197,7 @@ def test_a_file_that_is_added_must_have_objects(write: Write) -> None:
             ": Volume v cannot be read: 'many' is not a size in bytes"),
     ],
 )  # fmt: skip
-def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
-    write: Write, broken: str, problem: str
-) -> None:
+def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(write, broken, problem):
     path = write(
         f"{node('a')}---\nkind: List\napiVersion: v1\nitems:\n"
         f"- {{apiVersion: v1, kind: Node, metadata: {{name: b}}}}\n- {broken}\n"
@@ -234,7 +231,7 @@ def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(
         ("1.5", 1.5),
     ],
 )
-def test_plain_scalars_mean_what_kubernetes_means(write: Write, scalar: str, value: object) -> None:
+def test_plain_scalars_mean_what_kubernetes_means(write, scalar, value):
     [(_, document)] = load_documents(write(f"value: {scalar}\n"))
 
     assert isinstance(document, dict)
@@ -253,7 +250,7 @@ FEW = "l0: &l0 {" + ", ".join(f"k{number}: x" for number in range(100)) + "}\n"
         pytest.param("x:\n" + "- {<<: *l0}\n" * 2_000, id="many"),
     ],
 )  # fmt: skip
-def test_merge_keys_that_take_over_too_much_are_refused_by_line(write: Write, bomb: str) -> None:
+def test_merge_keys_that_take_over_too_much_are_refused_by_line(write, bomb):
     path = write(FEW + bomb)
 
     text = refusal(path)
@@ -271,7 +268,7 @@ def test_merge_keys_that_take_over_too_much_are_refused_by_line(write: Write, bo
     ],
     ids=["absent", "long-name", "empty-folder"],
 )
-def test_a_path_that_leads_to_nothing_is_named(tmp_path: Path, name: str, why: str) -> None:
+def test_a_path_that_leads_to_nothing_is_named(tmp_path, name, why):
     assert refusal(tmp_path / name).startswith(f" {why}")
 
 
@@ -296,7 +293,7 @@ metadata:
 LAST_ITEM = len(DUMP.partition("kind: List")[0])
 
 
-def test_a_dump_that_is_cut_is_refused_or_has_all_items(write: Write) -> None:
+def test_a_dump_that_is_cut_is_refused_or_has_all_items(write):
     for end in range(len(DUMP)):
         path = write(DUMP[:end])
         try:
@@ -322,7 +319,7 @@ def support_bundle(write: Write) -> Path:
     return write(bundle(files, folder=""), "supportbundle.zip")
 
 
-def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: Path) -> None:
+def test_a_support_bundle_is_read_packed_or_not(support_bundle, tmp_path):
     """Its numbers are exact, and the text "null" stands for nothing."""
     packed, problems = load_cluster(support_bundle.rename(support_bundle.with_suffix("")))
     for name, text in BUNDLED.items():
@@ -370,7 +367,7 @@ def test_a_support_bundle_is_read_packed_or_not(support_bundle: Path, tmp_path: 
         "yamls/namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml",
     ],
 )
-def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path: Path, given: str) -> None:
+def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path, given):
     """Its text "null" is no name of a zone."""
     file = tmp_path / "yamls" / "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"
     file.parent.mkdir(parents=True)
@@ -381,9 +378,7 @@ def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path: Path, given: str) -> 
     assert [each.zone for each in cluster.of(Node).values()] == [""]
 
 
-def test_namespaces_of_a_bundle_are_known_packed_or_not(
-    support_bundle: Path, tmp_path: Path
-) -> None:
+def test_namespaces_of_a_bundle_are_known_packed_or_not(support_bundle, tmp_path):
     for name in BUNDLED:
         file = tmp_path / "unpacked" / YAMLS / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -395,19 +390,19 @@ def test_namespaces_of_a_bundle_are_known_packed_or_not(
     assert bundled_namespaces(tmp_path / "unpacked" / Path(YAMLS)) == expected
 
 
-def test_what_is_no_bundle_has_no_namespaces_of_one(write: Write) -> None:
+def test_what_is_no_bundle_has_no_namespaces_of_one(write):
     file = write(node("a"), "folder/namespaced/default/nodes.yaml")
 
     assert bundled_namespaces(file) == bundled_namespaces(file.parents[2]) == frozenset()
 
 
-def test_the_error_in_a_bundle_names_the_file_in_it(write: Write) -> None:
+def test_the_error_in_a_bundle_names_the_file_in_it(write):
     path = write(bundle({"cluster/v1/nodes.yaml": "a: 1\nb: ]\n"}), "b.zip")
 
     assert refusal(path).startswith(f":{YAMLS}/cluster/v1/nodes.yaml is not YAML: ")
 
 
-def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write: Write) -> None:
+def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write):
     path = write(
         bundle({"a.yaml": "kind: List\napiVersion: v1\nitems:\n- {}\n", "b.yaml": node("b")}),
         "b.zip",
@@ -502,7 +497,7 @@ REFUSED: dict[str, dict[str, tuple[str, str | bytes]]] = {
 """Files, below what is said of each of them."""
 
 
-def test_a_file_that_cannot_be_used_is_refused_in_one_line(write: Write, golden: Golden) -> None:
+def test_a_file_that_cannot_be_used_is_refused_in_one_line(write, golden):
     text = ""
     for said, files in REFUSED.items():
         for name, (file, content) in files.items():
@@ -519,18 +514,16 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(write: Write, golden:
     ("content", "why"),
     [(b'{"a":"\xff"}', "utf-8"), (DEEP, "recursion depth"), ('{"a": x}', ""), ("[1] x", "")],
 )
-def test_json_that_cannot_be_parsed_is_refused_in_one_line(
-    write: Write, content: str | bytes, why: str
-) -> None:
+def test_json_that_cannot_be_parsed_is_refused_in_one_line(write, content, why):
     assert why in refusal(write(content, "c.json"))
     assert "cut off" not in refusal(write(content, "c.json"))
 
 
-def test_an_error_before_the_end_is_not_of_a_file_that_is_cut(write: Write) -> None:
+def test_an_error_before_the_end_is_not_of_a_file_that_is_cut(write):
     assert "cut off" not in refusal(write("a: ]\nb: 1\n"))
 
 
-def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: Write) -> None:
+def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write):
     size = struct.pack("<I", 2**31 - 1)
     plain = bundle({"nodes.yaml": "x" * 100}, zipfile.ZIP_STORED)
     content = patched(
@@ -546,16 +539,14 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_unread(write: W
 BOMB = " " * (40 * MEBIBYTE)
 
 
-def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unread(
-    write: Write,
-) -> None:
+def test_a_file_of_a_bundle_that_unpacks_to_fifty_times_its_size_is_refused_unread(write):
     path = write(bundle({"a.yaml": node("a"), "bomb.yaml": BOMB}), "b.zip")
 
     assert refusal(path).startswith(f":{YAMLS}/bomb.yaml unpacks to too much: an archive may ")
     assert peak_bytes(path) < 2 * MEBIBYTE
 
 
-def test_a_bundle_that_is_added_is_refused_the_same_way(write: Write) -> None:
+def test_a_bundle_that_is_added_is_refused_the_same_way(write):
     first = write(node("a"))
     path = write(bundle({"bomb.yaml": BOMB}), "b.zip")
 
@@ -566,16 +557,14 @@ def test_a_bundle_that_is_added_is_refused_the_same_way(write: Write) -> None:
     assert peak_bytes(first, path) < 2 * MEBIBYTE
 
 
-def test_a_bundle_with_a_bomb_beside_its_objects_is_no_bundle_to_ask_for_namespaces(
-    write: Write,
-) -> None:
+def test_a_bundle_with_a_bomb_beside_its_objects_is_no_bundle_to_ask_for_namespaces(write):
     """Only the names in it are read."""
     path = write(bundle({"namespaced/shop/v1/bomb.yaml": BOMB}), "b.zip")
 
     assert bundled_namespaces(path) == {"shop"}
 
 
-def test_a_file_that_says_it_is_smaller_than_it_is_is_unpacked_no_further(write: Write) -> None:
+def test_a_file_that_says_it_is_smaller_than_it_is_is_unpacked_no_further(write):
     content = bundle({"bomb.yaml": BOMB})
     path = write(patched(content, local=22, central=24, value=struct.pack("<I", 100)), "b.zip")
 
@@ -583,13 +572,13 @@ def test_a_file_that_says_it_is_smaller_than_it_is_is_unpacked_no_further(write:
     assert peak_bytes(path) < 4 * MEBIBYTE
 
 
-def test_many_files_of_a_bundle_that_are_small_alone_are_too_much_together(write: Write) -> None:
+def test_many_files_of_a_bundle_that_are_small_alone_are_too_much_together(write):
     path = write(bundle({f"{number}.yaml": "# " + "x" * 500_000 for number in range(40)}), "b.zip")
 
     assert re.match(rf":{YAMLS}/\d+\.yaml unpacks to too much: ", refusal(path))
 
 
-def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(write: Write) -> None:
+def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(write):
     """Each value takes a hundred times the memory of its text."""
     path = write(bundle({"a.yaml": "- a\n" * 200_000}), "b.zip")
 
@@ -600,7 +589,7 @@ def test_a_file_of_a_bundle_with_more_values_than_its_size_tells_is_refused(writ
     assert peak_bytes(path) < 4 * MEBIBYTE
 
 
-def test_files_of_a_bundle_are_unpacked_one_after_another(write: Write) -> None:
+def test_files_of_a_bundle_are_unpacked_one_after_another(write):
     random = Random(1)
     comment = "# " + "".join(random.choices("0123456789abcdef", k=MEBIBYTE)) + "\n"
     names = [f"node-{number}" for number in range(12)]
@@ -610,20 +599,20 @@ def test_files_of_a_bundle_are_unpacked_one_after_another(write: Write) -> None:
     assert peak_bytes(path) < 6 * MEBIBYTE
 
 
-def test_thousands_of_tiny_files_in_a_bundle_are_read(write: Write) -> None:
+def test_thousands_of_tiny_files_in_a_bundle_are_read(write):
     names = [f"node-{number}" for number in range(2_000)]
     path = write(bundle({f"{name}.yaml": node(name) for name in names}), "b.zip")
 
     assert len(nodes_of(path)) == 2_000
 
 
-def test_an_archive_in_a_bundle_that_is_called_yaml_is_no_yaml(write: Write) -> None:
+def test_an_archive_in_a_bundle_that_is_called_yaml_is_no_yaml(write):
     content = bundle({"inner.yaml": bundle({"a.yaml": node("inner")})})
 
     assert refusal(write(content, "b.zip")).startswith(f":{YAMLS}/inner.yaml ")
 
 
-def test_a_link_in_a_bundle_is_not_followed(write: Write) -> None:
+def test_a_link_in_a_bundle_is_not_followed(write):
     link = zipfile.ZipInfo(f"{YAMLS}/link.yaml")
     link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
     content = io.BytesIO()
@@ -637,7 +626,7 @@ def test_a_link_in_a_bundle_is_not_followed(write: Write) -> None:
     assert len(problems) == 1
 
 
-def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path: Path) -> None:
+def test_a_file_larger_than_the_limit_is_refused_unread(tmp_path):
     path = tmp_path / "huge.yaml"
     with path.open("wb") as file:
         file.truncate(2**30 + 1)

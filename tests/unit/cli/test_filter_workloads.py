@@ -176,7 +176,7 @@ def ask(called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", OF_FILE)
-def test_the_pods_that_workloads_of_a_file_would_have_are_answered_for(ask: Ask, name: str) -> None:
+def test_the_pods_that_workloads_of_a_file_would_have_are_answered_for(ask, name):
     status, pods, documents, cluster = OF_FILE[name]
     text = "\n---\n# Source: it\n".join(["", *map(json.dumps, documents), ""])
     Path("it.yaml").write_text(text)
@@ -185,7 +185,7 @@ def test_the_pods_that_workloads_of_a_file_would_have_are_answered_for(ask: Ask,
 
 
 @pytest.mark.parametrize("name", OF_CLUSTER)
-def test_pods_of_the_cluster_without_a_node_are_told(ask: Ask, name: str) -> None:
+def test_pods_of_the_cluster_without_a_node_are_told(ask, name):
     status, pods, documents, question = OF_CLUSTER[name]
 
     assert ask(name, [*CLUSTER, *documents], question) == (status, pods)
@@ -201,9 +201,7 @@ def test_pods_of_the_cluster_without_a_node_are_told(ask: Ask, name: str) -> Non
         ("ds/db", "DaemonSet default/db cannot be read: it has no spec.template"),
     ],
 )
-def test_a_workload_that_is_not_there_is_an_error(
-    called: Run, tmp_path: Path, name: str, text: str
-) -> None:
+def test_a_workload_that_is_not_there_is_an_error(called, tmp_path, name, text):
     file = write(tmp_path / "cluster.json", *CLUSTER, stateful_set(), made("DaemonSet"))
 
     status, _, error = called("filter", name, "--cluster-file", file, "-o", "json")
@@ -219,9 +217,7 @@ def live(server: FakeApiServer) -> FakeApiServer:
     return server
 
 
-def test_a_live_cluster_is_read_for_that_kind_alone(
-    live: FakeApiServer, config: str, called: Run
-) -> None:
+def test_a_live_cluster_is_read_for_that_kind_alone(live, config, called):
     others = {"deployments", "replicasets", "daemonsets", "jobs"}
     live.authorize = lambda call: call.resource not in others
 
@@ -234,8 +230,8 @@ def test_a_live_cluster_is_read_for_that_kind_alone(
 
 @pytest.mark.parametrize("kind", ["statefulsets", "pods"])
 def test_who_may_not_read_a_workload_or_pods_is_told_which_right_is_missing(
-    live: FakeApiServer, config: str, called: Run, kind: str
-) -> None:
+    live, config, called, kind
+):
     live.authorize = lambda call: call.resource != kind
 
     status, _, err = called("filter", "sts/db", "--kubeconfig", config)

@@ -27,7 +27,6 @@ from tests.builders import (
     setting_documents,
     volume,
 )
-from tests.unit.cli.plans import Golden
 
 Record = AnyRecord | Unreadable
 
@@ -109,7 +108,7 @@ ROWS: dict[str, tuple[str, list[Record], Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_kind_that_is_missing_is_named_and_how_to_add_it(name: str) -> None:
+def test_a_kind_that_is_missing_is_named_and_how_to_add_it(name):
     fact, records, bundled = ROWS[name]
 
     found = lines(*records, bundled=bundled)
@@ -119,13 +118,13 @@ def test_a_kind_that_is_missing_is_named_and_how_to_add_it(name: str) -> None:
     assert [line for line in found if "more.json" in line] == found[-1:]
 
 
-def test_all_that_is_said_of_what_is_missing(golden: Golden) -> None:
+def test_all_that_is_said_of_what_is_missing(golden):
     told = {name: lines(*records, bundled=bundled) for name, (_, records, bundled) in ROWS.items()}
 
     golden("missing", "".join("\n".join([f"# {name}", *told[name], ""]) for name in told))
 
 
-def test_pods_and_nodes_of_kubernetes_are_not_needed_to_answer_kube_scheduler() -> None:
+def test_pods_and_nodes_of_kubernetes_are_not_needed_to_answer_kube_scheduler():
     cluster = objects_of(*without(Pod, KubernetesNode))
 
     assert list(missing(cluster, "c.json", ANSWERED_FROM, ())) == []
@@ -141,7 +140,7 @@ def test_pods_and_nodes_of_kubernetes_are_not_needed_to_answer_kube_scheduler() 
         ("BackingImage", "backingimages.longhorn.io"),
     ],
 )
-def test_an_object_that_a_claim_leads_to_can_be_added(kind: str, plural: str) -> None:
+def test_an_object_that_a_claim_leads_to_can_be_added(kind, plural):
     error = UnseenObjectError(
         ClaimProblem.NOT_FOUND, kind, "x", "is not in the cluster", "create it"
     )
@@ -152,7 +151,7 @@ def test_an_object_that_a_claim_leads_to_can_be_added(kind: str, plural: str) ->
     )
 
 
-def test_another_error_of_a_claim_stays_as_it_is() -> None:
+def test_another_error_of_a_claim_stays_as_it_is():
     error = UnresolvableClaimError(
         ClaimProblem.DELETING, "Volume", "x", "is being deleted", "restore it"
     )

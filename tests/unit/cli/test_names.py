@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from cli.names import Named, WrongKindError, node_name, split_kind, without_kind
-from tests.unit.cli.plans import Run
 
 RICH = str(Path(__file__).parents[3] / "examples" / "rich")
 
@@ -34,32 +33,30 @@ RICH = str(Path(__file__).parents[3] / "examples" / "rich")
         ("node", (None, "node")),
     ],
 )
-def test_a_kind_stands_before_the_first_slash(
-    given: str, expected: tuple[Named | None, str]
-) -> None:
+def test_a_kind_stands_before_the_first_slash(given, expected):
     assert split_kind(given) == expected
 
 
-def test_another_kind_is_an_error_that_names_both() -> None:
+def test_another_kind_is_an_error_that_names_both():
     with pytest.raises(WrongKindError, match="pvc/data is a claim; give a node"):
         node_name("pvc/data")
     assert without_kind("no/a", Named.NODE) == "a"
 
 
-def test_filter_takes_a_node(called: Run) -> None:
+def test_filter_takes_a_node(called):
     status, out, _ = called("filter", "node/node-a1", "--cluster-file", RICH)
 
     assert (status, out.splitlines()[0]) == (0, "node node-a1: takes new replicas")
 
 
-def test_node_that_is_not_there_brings_similar_ones(called: Run) -> None:
+def test_node_that_is_not_there_brings_similar_ones(called):
     status, _, err = called("filter", "node/node-a11", "--cluster-file", RICH)
 
     assert status == 2
     assert "node-a1" in err
 
 
-def test_nodes_of_a_plan_may_have_their_kind(run: Run) -> None:
+def test_nodes_of_a_plan_may_have_their_kind(run):
     plain, said = (
         run(*words, "-o", "json", files=RICH)[1]
         for words in (("cordon", "node-a1", "node-a2"), ("cordon", "no/node-a1", "node/node-a2"))
@@ -78,9 +75,7 @@ def test_nodes_of_a_plan_may_have_their_kind(run: Run) -> None:
         (("resize", "pvc/nosuch", "20Gi"), "default/nosuch"),
     ],
 )
-def test_what_a_plan_names_is_found_without_its_kind(
-    run: Run, words: tuple[str, ...], text: str
-) -> None:
+def test_what_a_plan_names_is_found_without_its_kind(run, words, text):
     status, _, error = run(*words, files=RICH)
 
     assert status == 2

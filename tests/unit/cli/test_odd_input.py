@@ -147,7 +147,7 @@ def put(capsys: pytest.CaptureFixture[str]) -> Put:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
-def test_what_cannot_be_used_is_never_answered(put: Put, reader: str, suffix: str) -> None:
+def test_what_cannot_be_used_is_never_answered(put, reader, suffix):
     file = Path(f"file{suffix}")
     for content in USELESS.values():
         file.write_bytes(content)
@@ -156,7 +156,7 @@ def test_what_cannot_be_used_is_never_answered(put: Put, reader: str, suffix: st
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_what_is_no_file_is_never_answered(put: Put, reader: str) -> None:
+def test_what_is_no_file_is_never_answered(put, reader):
     Path("folder.yaml").mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket.yaml")
@@ -171,7 +171,7 @@ def test_what_is_no_file_is_never_answered(put: Put, reader: str) -> None:
     suffix=st.sampled_from([".yaml", ".json", ""]),
     content=st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode()),
 )
-def test_any_bytes_are_an_error(put: Put, reader: str, suffix: str, content: bytes) -> None:
+def test_any_bytes_are_an_error(put, reader, suffix, content):
     Path(f"any{suffix}").write_bytes(content)
 
     assert put(*READERS[reader](f"any{suffix}"))[:2] == (2, "")
@@ -190,9 +190,7 @@ ASKED = st.sampled_from([
     length=st.integers(0, 400),
     by=st.sampled_from([b"", b"\0", b": ", b"- ", b"\n", b"[", b"9" * 40, b"\x1b[31m", b"&a *a"]),
 )
-def test_a_file_with_a_hole_is_answered_or_an_error(
-    put: Put, asked: tuple[str, ...], begin: int, length: int, by: bytes
-) -> None:
+def test_a_file_with_a_hole_is_answered_or_an_error(put, asked, begin, length, by):
     Path("hole.yaml").write_bytes(CLUSTER[:begin] + by + CLUSTER[begin + length :])
 
     put(*asked, "--cluster-file", "hole.yaml")
@@ -235,7 +233,7 @@ NAMED: dict[str, Callable[[str], tuple[str, ...]]] = {
 @example(named="candidates", name="")
 @example(named="a policy", name="x" * 10_000)
 @example(named="a page", name="x" * 10_000)
-def test_names_that_nothing_has_are_an_error(put: Put, named: str, name: str) -> None:
+def test_names_that_nothing_has_are_an_error(put, named, name):
     assert put(*NAMED[named](name), *SMALL)[:2] == (2, "")
 
 
@@ -245,7 +243,7 @@ def test_names_that_nothing_has_are_an_error(put: Put, named: str, name: str) ->
      "9" * 5000, "1e99999999999", "10gi", "10 Gi", "10Gi\n", "0", "-0", "Gi", ".", "1e", "--"],
 )  # fmt: skip
 @pytest.mark.parametrize("where", ["add-disk", "resize", "--reserved"])
-def test_sizes_that_are_none_are_an_error(put: Put, size: str, where: str) -> None:
+def test_sizes_that_are_none_are_an_error(put, size, where):
     asked = {
         "add-disk": ("add-disk", *SMALL, "--", "node-1/new", size),
         "resize": ("resize", *SMALL, "--", "data-db-0", size),
@@ -257,7 +255,7 @@ def test_sizes_that_are_none_are_an_error(put: Put, size: str, where: str) -> No
 
 
 @pytest.mark.parametrize("tag", ["", "\x1b[31m", "a\nb", "x" * 300])
-def test_tags_that_no_disk_has_are_an_error(put: Put, tag: str) -> None:
+def test_tags_that_no_disk_has_are_an_error(put, tag):
     assert put("plan", "add-disk", "node-1/new", "1Ti", f"--tag={tag}", *SMALL)[:2] == (2, "")
 
 
@@ -266,9 +264,7 @@ def test_tags_that_no_disk_has_are_an_error(put: Put, tag: str) -> None:
     [("--seed", "1"), ("--output", "json"), ("--policy", "seed"), ("--in-flight", "3"),
      ("--runs", "1")],
 )  # fmt: skip
-def test_of_an_option_that_is_given_twice_the_last_counts(
-    put: Put, option: tuple[str, str]
-) -> None:
+def test_of_an_option_that_is_given_twice_the_last_counts(put, option):
     asked = ("plan", "cordon", "node-1", *BUNDLE)
     name, value = option
     other = {"--output": "table", "--policy": "today"}.get(name, "2")
@@ -282,16 +278,14 @@ def test_of_an_option_that_is_given_twice_the_last_counts(
     value=utf_8_in_arguments(),
     asked=st.sampled_from([("filter",), ("overview",), ("survey",), ("plan", "cordon", "node-1")]),
 )
-def test_any_value_of_a_variable_is_used_or_an_error(
-    put: Put, name: str, value: str, asked: tuple[str, ...]
-) -> None:
+def test_any_value_of_a_variable_is_used_or_an_error(put, name, value, asked):
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv(f"EXTENDER_{name.upper()}", value)
         put(*asked, *BUNDLE)
 
 
 @pytest.mark.parametrize("width", ["1", "0", "-5", "abc", "9" * 30, "", "1e3", "\x1b[31m"])
-def test_any_width_prints_an_answer(put: Put, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_any_width_prints_an_answer(put, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
@@ -343,15 +337,13 @@ KUBECONFIGS = [
     [("filter",), ("doctor",), ("propose-address",), ("may-drain", "a"), ("overview",),
      ("survey",), ("plan", "cordon", "a")],
 )  # fmt: skip
-def test_kubeconfigs_that_lead_nowhere_are_an_error(
-    put: Put, content: str, asked: tuple[str, ...]
-) -> None:
+def test_kubeconfigs_that_lead_nowhere_are_an_error(put, content, asked):
     Path("config").write_text(content)
 
     assert put(*asked, "--kubeconfig", "config")[:2] == (2, "")
 
 
-def test_a_context_that_is_not_there_is_named(put: Put) -> None:
+def test_a_context_that_is_not_there_is_named(put):
     Path("config").write_text(config())
 
     _, _, err = put("filter", "--kubeconfig", "config", "--context", "zebra")
@@ -359,7 +351,7 @@ def test_a_context_that_is_not_there_is_named(put: Put) -> None:
     assert "kubeconfig config: it has no context zebra; correct it" in err
 
 
-def test_pods_that_cannot_be_read_are_no_pods_that_fit(put: Put) -> None:
+def test_pods_that_cannot_be_read_are_no_pods_that_fit(put):
     Path("it.yaml").write_bytes(CLUSTER + b"---\n" + POD + b"spec: {volumes: 5}\n")
 
     status, _, err = put("filter", "--cluster-file", "it.yaml")
@@ -368,7 +360,7 @@ def test_pods_that_cannot_be_read_are_no_pods_that_fit(put: Put) -> None:
     assert err.endswith("error: Pod default/web cannot be read: whether it waits is not known\n")
 
 
-def test_without_any_pod_none_is_said_to_fit(put: Put) -> None:
+def test_without_any_pod_none_is_said_to_fit(put):
     Path("it.yaml").write_bytes(b"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
 
     status, _, err = put("filter", "--cluster-file", "it.yaml")
@@ -377,7 +369,7 @@ def test_without_any_pod_none_is_said_to_fit(put: Put) -> None:
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
-def test_a_name_that_programs_could_not_read_is_an_error(put: Put, output: str) -> None:
+def test_a_name_that_programs_could_not_read_is_an_error(put, output):
     Path("it.json").write_bytes(
         rb'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a\ud800"}}'
     )
@@ -388,7 +380,7 @@ def test_a_name_that_programs_could_not_read_is_an_error(put: Put, output: str) 
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe"])
-def test_files_with_a_mark_of_their_encoding_are_read(put: Put, mark: bytes) -> None:
+def test_files_with_a_mark_of_their_encoding_are_read(put, mark):
     encoding = "utf-8" if mark == b"\xef\xbb\xbf" else "utf-16-le"
     Path("pod.yaml").write_bytes(mark + POD.decode().encode(encoding))
 

@@ -10,7 +10,6 @@ import sys
 import termios
 from collections.abc import Mapping
 from fcntl import ioctl
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from cli.documents import parse_yaml
 from cli.options import Output, WideOutput, written_answer, written_yaml
 from cli.paragraphs import ANY_WIDTH, paragraph
 from cli.planning.steps import steps
-from tests.unit.cli.plans import ROOT, Run
+from tests.unit.cli.plans import ROOT
 
 GROUP: Any = typer.main.get_command(commands)
 NAMES = tuple(GROUP.commands)
@@ -69,7 +68,7 @@ class Told(msgspec.Struct):
 
 @given(st.dictionaries(st.text() | st.from_regex(r"[-+]?[0-9.]+[eE]?[0-9]*", fullmatch=True),
                        st.text()), st.tuples(st.integers(), st.integers()))  # fmt: skip
-def test_yaml_says_what_json_says(names: dict[str, str], sizes: tuple[int, ...]) -> None:
+def test_yaml_says_what_json_says(names, sizes):
     report = Told(names=names, sizes_bytes=sizes, output=Output.YAML)
 
     text = written_yaml(report)
@@ -80,7 +79,7 @@ def test_yaml_says_what_json_says(names: dict[str, str], sizes: tuple[int, ...])
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_json_has_escapes_for_what_could_change_a_terminal(names: dict[str, str]) -> None:
+def test_json_has_escapes_for_what_could_change_a_terminal(names):
     report = Told(names=names, sizes_bytes=(), output=Output.JSON)
 
     text = written_answer(report, Output.JSON, ())
@@ -100,20 +99,20 @@ def test_json_has_escapes_for_what_could_change_a_terminal(names: dict[str, str]
         ("Größe 木", "Größe 木"),
     ],
 )
-def test_letters_of_all_languages_stay_as_they_are(name: str, expected: str) -> None:
+def test_letters_of_all_languages_stay_as_they_are(name, expected):
     report = Told(names={"it": name}, sizes_bytes=(), output=Output.JSON)
 
     assert f'"it": "{expected}"' in written_answer(report, Output.JSON, ())
 
 
-def test_what_some_readers_take_for_a_number_is_quoted() -> None:
+def test_what_some_readers_take_for_a_number_is_quoted():
     report = Told(names={"12e3": "1e5"}, sizes_bytes=(), output=Output.YAML)
 
     assert "'12e3': '1e5'" in written_yaml(report)
 
 
 @pytest.mark.parametrize("command", ANSWERS)
-def test_each_answer_can_be_had_as_json_and_as_yaml(command: str, called: Run) -> None:
+def test_each_answer_can_be_had_as_json_and_as_yaml(command, called):
     status, as_json, _ = called(*ANSWERS[command], "-o", "json")
 
     found, as_yaml, _ = called(*ANSWERS[command], "-o", "yaml")
@@ -122,14 +121,14 @@ def test_each_answer_can_be_had_as_json_and_as_yaml(command: str, called: Run) -
 
 
 @pytest.mark.parametrize("command", ANSWERS)
-def test_quiet_leaves_out_what_is_on_stderr_and_nothing_else(command: str, called: Run) -> None:
+def test_quiet_leaves_out_what_is_on_stderr_and_nothing_else(command, called):
     status, out, err = called(*ANSWERS[command])
 
     assert called(*ANSWERS[command], "-q") == (status, out, "")
     assert err.startswith("warning: ") or command != "filter"
 
 
-def test_quiet_keeps_errors(called: Run) -> None:
+def test_quiet_keeps_errors(called):
     status, _, err = called("filter", "nobody", *BUNDLE, "--quiet")
 
     assert (status, err.startswith("error: no file and no pod ")) == (2, True)
@@ -148,26 +147,24 @@ def options_of(call: tuple[str, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call[0] not in SERVICES])
-def test_each_command_that_answers_has_the_same_options(call: tuple[str, ...]) -> None:
+def test_each_command_that_answers_has_the_same_options(call):
     assert {"--output", "-o", "--quiet", "-q"} <= options_of(call)
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if "--cluster-file" in options_of(call)])
-def test_a_second_cluster_file_is_refused(call: tuple[str, ...], called: Run) -> None:
+def test_a_second_cluster_file_is_refused(call, called):
     status, out, err = called(*call, *BUNDLE, "--cluster-file=examples/goal2")
 
     assert (status, out) == (2, "")
     assert err == "error: --cluster-file is given twice; give one, and add others with --also\n"
 
 
-def test_the_forms_of_an_answer_are_the_same_for_all() -> None:
+def test_the_forms_of_an_answer_are_the_same_for_all():
     assert {*WideOutput} == {*Output, "wide"}
 
 
 @pytest.mark.parametrize("call", [*CALLS, ("plan",)])
-def test_the_help_fits_into_80_columns_and_nothing_is_cut(
-    call: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, called: Run
-) -> None:
+def test_the_help_fits_into_80_columns_and_nothing_is_cut(call, monkeypatch, called):
     monkeypatch.setenv("COLUMNS", "80")
 
     status, text, _ = called(*call, "--help")
@@ -179,9 +176,7 @@ def test_the_help_fits_into_80_columns_and_nothing_is_cut(
 
 
 @pytest.mark.parametrize(("words", "status"), [(("-h",), 0), ((), 2)])
-def test_the_list_of_commands_is_not_cut(
-    monkeypatch: pytest.MonkeyPatch, called: Run, words: tuple[str, ...], status: int
-) -> None:
+def test_the_list_of_commands_is_not_cut(monkeypatch, called, words, status):
     monkeypatch.setenv("COLUMNS", "80")
 
     found, text, err = called(*words)
@@ -205,13 +200,7 @@ def test_the_list_of_commands_is_not_cut(
     ],
 )
 @pytest.mark.parametrize("program", ["longhorn-scheduler-extender", "kubectl-longhorn_scheduler"])
-def test_shells_complete_commands_options_and_values(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
-    expected: list[str],
-    program: str,
-) -> None:
+def test_shells_complete_commands_options_and_values(monkeypatch, capsys, words, expected, program):
     """Asked as bash asks what the last of these words may be."""
     monkeypatch.setattr("sys.argv", [program])
     monkeypatch.setenv(f"_{program.replace('-', '_').upper()}_COMPLETE", "complete_bash")
@@ -225,7 +214,7 @@ def test_shells_complete_commands_options_and_values(
     assert (out.split(), err) == (expected, "")
 
 
-def test_the_script_for_a_shell_can_be_had() -> None:
+def test_the_script_for_a_shell_can_be_had():
     """Typer finds out which shell it is started from."""
     program = f"{sys.executable} -m cli --show-completion; exit $?"
     done = subprocess.run(["/bin/bash", "-c", program], capture_output=True, text=True, check=False)
@@ -233,7 +222,7 @@ def test_the_script_for_a_shell_can_be_had() -> None:
     assert (done.returncode, "complete_bash" in done.stdout) == (0, True)
 
 
-def test_kubectl_completes_by_the_script_of_the_page(tmp_path: Path) -> None:
+def test_kubectl_completes_by_the_script_of_the_page(tmp_path):
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     script = tmp_path / "kubectl_complete-longhorn_scheduler"
     script.write_text("#!/bin/sh" + page.partition("#!/bin/sh")[2].partition("```")[0])
@@ -250,7 +239,7 @@ def test_kubectl_completes_by_the_script_of_the_page(tmp_path: Path) -> None:
     assert (done.stdout.split(), done.stderr) == (["may-drain"], "")
 
 
-def test_a_message_is_broken_and_what_is_to_be_copied_is_not() -> None:
+def test_a_message_is_broken_and_what_is_to_be_copied_is_not():
     text = "to add what is missing: kubectl get -o json a,b,c > more.json, then add --also more"
 
     assert [*paragraph("warning: ", text, 40)] == [
@@ -289,7 +278,7 @@ def terminal(*arguments: str, environ: Mapping[str, str], columns: int = 80) -> 
 PAINTED = ANSWERS["survey"]
 
 
-def test_a_terminal_gets_colours() -> None:
+def test_a_terminal_gets_colours():
     assert "\x1b[33m" in terminal(*PAINTED, environ={})[1]
 
 
@@ -302,14 +291,12 @@ def test_a_terminal_gets_colours() -> None:
         (("survey", "--bogus"), {"NO_COLOR": "1"}),
     ],
 )
-def test_a_terminal_gets_no_escape_sequences_where_they_are_not_wished(
-    arguments: tuple[str, ...], environ: dict[str, str]
-) -> None:
+def test_a_terminal_gets_no_escape_sequences_where_they_are_not_wished(arguments, environ):
     assert "\x1b" not in terminal(*arguments, environ=environ)[1]
 
 
 @pytest.mark.parametrize("arguments", [PAINTED, ("survey", "--help")])
-def test_without_a_terminal_there_are_no_escape_sequences(arguments: tuple[str, ...]) -> None:
+def test_without_a_terminal_there_are_no_escape_sequences(arguments):
     done = subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
         env={**os.environ, "FORCE_COLOR": "1", "GITHUB_ACTIONS": "true"},
@@ -320,7 +307,7 @@ def test_without_a_terminal_there_are_no_escape_sequences(arguments: tuple[str, 
 
 
 @pytest.mark.parametrize("columns", [40, 120])
-def test_warnings_and_errors_are_as_wide_as_the_terminal(columns: int) -> None:
+def test_warnings_and_errors_are_as_wide_as_the_terminal(columns):
     status, shown = terminal(
         "filter", "nobody", *BUNDLE, columns=columns, environ={"NO_COLOR": "1"}
     )
@@ -334,7 +321,7 @@ def test_warnings_and_errors_are_as_wide_as_the_terminal(columns: int) -> None:
 @pytest.mark.parametrize(
     ("closed", "status"), [(">&-", 2), ("2>&-", 0), ("<&-", 0), (">&- 2>&-", 2)]
 )
-def test_closed_streams_are_no_traceback(closed: str, status: int) -> None:
+def test_closed_streams_are_no_traceback(closed, status):
     command = f'"{sys.executable}" -m cli overview {" ".join(BUNDLE)} {closed}'
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
 
@@ -346,7 +333,7 @@ def test_closed_streams_are_no_traceback(closed: str, status: int) -> None:
     )
 
 
-def test_a_closed_input_is_an_error(monkeypatch: pytest.MonkeyPatch, called: Run) -> None:
+def test_a_closed_input_is_an_error(monkeypatch, called):
     monkeypatch.setattr("sys.stdin", None)
 
     said = called("scheduler-config", "--distribution", "k3s", "--check", "-")

@@ -1,7 +1,6 @@
 """What `overview` shows: each disk, and the largest new volume of each StorageClass."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.unit.cli.plans import ROOT, Golden, Run, Shown, write
+from tests.unit.cli.plans import ROOT, write
 from tests.unit.cli.situations import storage_class as class_document
 
 RICH = ("overview", "--cluster-file", str(ROOT / "examples" / "rich"))
@@ -66,7 +65,7 @@ CLUSTERS: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_overview_of_a_cluster(shown: Shown, name: str) -> None:
+def test_overview_of_a_cluster(shown, name):
     fact, documents = CLUSTERS[name]
 
     status, text = shown(f"overview/{name}", documents, "overview")
@@ -76,7 +75,7 @@ def test_overview_of_a_cluster(shown: Shown, name: str) -> None:
 
 
 @pytest.mark.parametrize("output", ["table", "wide"])
-def test_overview_of_an_example(called: Run, golden: Golden, output: str) -> None:
+def test_overview_of_an_example(called, golden, output):
     status, out, _ = called(*RICH, "-o", output)
 
     assert (status, "node-b4" in out) == (0, True)
@@ -87,7 +86,7 @@ def figures(*records: AnyRecord) -> Overview:
     return overview(view_of(*records), Extender(GENEROUS), None)
 
 
-def test_room_that_is_held_and_that_comes_counts_for_the_node() -> None:
+def test_room_that_is_held_and_that_comes_counts_for_the_node():
     extender = Extender(GENEROUS)
     extender.ledger.put(hold("held", volumes=["held"], nodes=["node-1"]))
     coming = volume("remote", locality=Locality.DISABLED, size_bytes=3 * GIB)
@@ -134,7 +133,7 @@ LARGEST: dict[str, tuple[list[AnyRecord], dict[str, Any], tuple[float, int, floa
 
 
 @pytest.mark.parametrize("name", LARGEST)
-def test_largest_volume_that_fits_and_with_all_replicas(name: str) -> None:
+def test_largest_volume_that_fits_and_with_all_replicas(name):
     records, parameters, (largest_gib, nodes, whole_gib) = LARGEST[name]
     of = {"numberOfReplicas": "3", "dataLocality": "best-effort", **parameters}
 
@@ -148,9 +147,7 @@ sizes = st.integers(1, 40).map(lambda gib: gib * GIB)
 
 
 @given(st.lists(st.tuples(sizes, sizes), min_size=1, max_size=4), st.integers(0, 3))
-def test_the_largest_fits_and_the_next_larger_does_not(
-    disks: list[tuple[int, int]], held: int
-) -> None:
+def test_the_largest_fits_and_the_next_larger_does_not(disks, held):
     nodes = [
         node(f"node-{n}", disk(f"d{n}", maximum_bytes=large), disk(f"e{n}", maximum_bytes=small))
         for n, (large, small) in enumerate(disks)
@@ -174,7 +171,7 @@ def test_the_largest_fits_and_the_next_larger_does_not(
         assert fits(found.largest_bytes) == found.nodes
 
 
-def test_nodes_are_sorted_by_a_figure(called: Run) -> None:
+def test_nodes_are_sorted_by_a_figure(called):
     _, printed, _ = called(*RICH, "-o", "json", "--sort", "headroom")
 
     nodes = json.loads(printed)["nodes"]
@@ -182,7 +179,7 @@ def test_nodes_are_sorted_by_a_figure(called: Run) -> None:
     assert sums == sorted(sums, reverse=True)
 
 
-def test_page_has_all_nodes(called: Run, tmp_path: Path) -> None:
+def test_page_has_all_nodes(called, tmp_path):
     status, _, _ = called(*RICH, "--html", str(tmp_path / "now.html"))
 
     page = (tmp_path / "now.html").read_text(encoding="utf-8")
@@ -200,9 +197,7 @@ def test_page_has_all_nodes(called: Run, tmp_path: Path) -> None:
         (("survey", "--cluster-file", "none.json"), "error: there is no Longhorn Node, so "),
     ],
 )
-def test_what_cannot_be_used_is_status_2(
-    called: Run, tmp_path: Path, words: tuple[str, ...], text: str
-) -> None:
+def test_what_cannot_be_used_is_status_2(called, tmp_path, words, text):
     none = write(tmp_path / "none.json", core_document("Node", "n"))
 
     status, printed, error = called(*(none if word == "none.json" else word for word in words))

@@ -55,12 +55,12 @@ NOTHING = [report(PENDING), report(warnings=(STUCK, DEGRADED), before=True)]
 @pytest.mark.parametrize(
     ("text", "plan"), [*ANSWERS.items(), *((f"{WORKS}nothing moves", each) for each in NOTHING)]
 )
-def test_answer_has_the_bad_first(text: str, plan: PlanReport) -> None:
+def test_answer_has_the_bad_first(text, plan):
     assert answer(plan) == text
     assert works(plan) == text.startswith("all")
 
 
-def test_report_has_the_answer_and_a_capacity_neither_works_nor_fails() -> None:
+def test_report_has_the_answer_and_a_capacity_neither_works_nor_fails():
     plan = report(PLACED, PENDING)
 
     found = [answered(plan, is_capacity=each) for each in (False, True)]
@@ -93,11 +93,11 @@ CAPACITIES = {
 
 
 @pytest.mark.parametrize(("text", "plan"), CAPACITIES.items())
-def test_capacity_is_how_many_pods_fit(text: str, plan: PlanReport) -> None:
+def test_capacity_is_how_many_pods_fit(text, plan):
     assert capacity(plan) == text
 
 
-def test_worst_of_several_plans_says_between_what_they_are() -> None:
+def test_worst_of_several_plans_says_between_what_they_are():
     found = worst([planned(5), planned(3, pending=2), planned(4, pending=1)], is_capacity=False)
 
     assert worst([planned(1)], is_capacity=False) == planned(1)

@@ -107,12 +107,12 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("run wiki.yaml", "wiki.yaml holds 2 documents; a scenario is one, with `steps`"),
     ],
 )  # fmt: skip
-def test_arguments_are_refused(refusal: Callable[..., str], arguments: str, text: str) -> None:
+def test_arguments_are_refused(refusal, arguments, text):
     assert refusal(*arguments.split()).startswith(text)
 
 
 @pytest.mark.parametrize("name", ["", "a\x1b[31mb", "x" * 300, "a\nb"])
-def test_names_that_no_node_has_are_refused(refusal: Callable[..., str], name: str) -> None:
+def test_names_that_no_node_has_are_refused(refusal, name):
     expected = f"drain: {name[:60]!r} is no name of an object; give 1 to 253 characters that can "
 
     assert refusal("drain", name).startswith(expected)
@@ -126,13 +126,13 @@ def test_names_that_no_node_has_are_refused(refusal: Callable[..., str], name: s
         (WIKI.read_text().replace("25Gi", "25GB"), "it.yaml[0]: correct StatefulSet "),
     ],
 )  # fmt: skip
-def test_workload_files_are_refused(refusal: Callable[..., str], content: str, text: str) -> None:
+def test_workload_files_are_refused(refusal, content, text):
     Path("it.yaml").write_text(content)
 
     assert refusal("place", "it.yaml").startswith(text)
 
 
-def test_capacity_is_of_one_workload(refusal: Callable[..., str]) -> None:
+def test_capacity_is_of_one_workload(refusal):
     Path("it.yaml").write_text("---\n".join(POD % f"web-{number}" for number in range(5)))
 
     assert refusal("capacity", "it.yaml") == (
@@ -185,13 +185,13 @@ def test_capacity_is_of_one_workload(refusal: Callable[..., str]) -> None:
         ("steps: [{lose: node-1}, {drain: node-1}]", "step 2 (drain node-1): there is no node "),
     ],
 )  # fmt: skip
-def test_scenarios_are_refused(refusal: Callable[..., str], content: str, text: str) -> None:
+def test_scenarios_are_refused(refusal, content, text):
     Path("it.yaml").write_text(content)
 
     assert refusal("run", "it.yaml").startswith(text)
 
 
-def test_a_circle_of_scenarios_is_refused(refusal: Callable[..., str]) -> None:
+def test_a_circle_of_scenarios_is_refused(refusal):
     Path("a.yaml").write_text("steps: [{include: b.yaml}]")
     Path("b.yaml").write_text("steps: [{include: a.yaml}]")
 
@@ -199,7 +199,7 @@ def test_a_circle_of_scenarios_is_refused(refusal: Callable[..., str]) -> None:
     assert refusal("run", "a.yaml") == expected
 
 
-def test_too_many_steps_are_refused(refusal: Callable[..., str]) -> None:
+def test_too_many_steps_are_refused(refusal):
     Path("it.yaml").write_text("steps:\n" + "- cordon: node-1\n" * 1001)
 
     assert refusal("run", "it.yaml") == "it.yaml has more than 1000 steps; split it"
@@ -214,16 +214,14 @@ def test_too_many_steps_are_refused(refusal: Callable[..., str]) -> None:
          ": predicates[0].name: there is no predicate 'PodFitsPort'; did you mean PodFitsPorts?"),
     ],
 )  # fmt: skip
-def test_policies_are_refused(refusal: Callable[..., str], content: str, text: str) -> None:
+def test_policies_are_refused(refusal, content, text):
     Path("policy.json").write_text(content)
 
     assert refusal("drain", "node-1", "--policy", "policy.json").startswith(f"policy.json{text}")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_page_that_cannot_be_written_is_refused_before_the_plan(
-    refusal: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_page_that_cannot_be_written_is_refused_before_the_plan(refusal, tmp_path):
     folder = tmp_path / "full"
     folder.mkdir(mode=0o500)
 
@@ -233,10 +231,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_plan(
 
 
 @pytest.mark.parametrize("page", ["/dev/full"])
-def test_a_page_that_was_not_written_is_told(capsys: pytest.CaptureFixture[str], page: str) -> None:
+def test_a_page_that_was_not_written_is_told(capsys, page):
     assert run_command(["plan", "cordon", "node-1", "--cluster-file", BUNDLE, "--html", page]) == 2
     assert "error: /dev/full cannot be written: " in capsys.readouterr().err
 
 
-def test_no_step_at_all_is_refused(refusal: Callable[..., str]) -> None:
+def test_no_step_at_all_is_refused(refusal):
     assert refusal() == "plan: no step is given; see: plan --help"

@@ -1,7 +1,5 @@
 """Whether a plan counts kube-scheduler's points for free storage: by the version of the cluster."""
 
-from typing import Any
-
 import pytest
 
 from app.kube.mirror import Known
@@ -38,11 +36,11 @@ def planned(*records: Known | KubernetesNode | Workload) -> tuple[bool, list[str
         pytest.param([SILENT, SECOND], False, id="second-scheduler-of-any-version"),
     ],
 )
-def test_they_count_from_1_37_on(records: list[Any], *, counts: bool) -> None:
+def test_they_count_from_1_37_on(records, *, counts):
     assert planned(TRACKED, *records) == (counts, [])
 
 
-def test_where_no_node_says_its_version_that_is_told() -> None:
+def test_where_no_node_says_its_version_that_is_told():
     counts, [told] = planned(TRACKED, SILENT)
 
     assert not counts

@@ -52,7 +52,7 @@ def built(*documents: dict[str, Any]) -> tuple[Cluster, list[str]]:
 NODE = core_document("Node", "node-1", status={"allocatable": {"cpu": "4", "memory": "8Gi"}})
 
 
-def test_pods_take_what_they_ask_for_where_they_are() -> None:
+def test_pods_take_what_they_ask_for_where_they_are():
     cluster, notes = built(NODE, pod("a", node="node-1"), pod("b"))
 
     assert notes == []
@@ -66,19 +66,19 @@ def test_pods_take_what_they_ask_for_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_pods_that_have_ended_take_nothing(phase: str) -> None:
+def test_pods_that_have_ended_take_nothing(phase):
     cluster, _ = built(NODE, pod("a", node="node-1", phase=phase))
 
     assert cluster.pods == {}
 
 
-def test_pods_of_files_without_uid_are_told_apart() -> None:
+def test_pods_of_files_without_uid_are_told_apart():
     cluster, _ = built(core_document("Pod", "a"), core_document("Pod", "b"))
 
     assert [each.ref.uid for each in cluster.pods.values()] == ["default/a", "default/b"]
 
 
-def test_nodes_that_say_nothing_have_no_limit() -> None:
+def test_nodes_that_say_nothing_have_no_limit():
     cluster, [note] = built(core_document("Node", "a"), core_document("Node", "b"), NODE)
 
     assert note == (
@@ -89,7 +89,7 @@ def test_nodes_that_say_nothing_have_no_limit() -> None:
     assert cluster.nodes[NodeName("node-1")].allocatable["cpu"] == 4000
 
 
-def test_without_kubernetes_nodes_longhorns_count() -> None:
+def test_without_kubernetes_nodes_longhorns_count():
     cordoned = [*conditions(Ready="True"), {"type": "Schedulable", "status": "False"}]
     cordoned[1]["reason"] = "KubernetesNodeCordoned"
     status = {"zone": "a", "region": "r"}
@@ -110,7 +110,7 @@ def test_without_kubernetes_nodes_longhorns_count() -> None:
     assert first.allocatable == {}
 
 
-def test_all_else_is_in_the_cluster_too() -> None:
+def test_all_else_is_in_the_cluster_too():
     on_a = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     cluster, _ = built(
         node_document("node-1"),
@@ -138,7 +138,7 @@ def test_all_else_is_in_the_cluster_too() -> None:
     assert list(cluster.view.persistent_volumes) == ["pv", "anywhere"]
 
 
-def test_what_cannot_be_read_keeps_pods_away_as_in_the_service() -> None:
+def test_what_cannot_be_read_keeps_pods_away_as_in_the_service():
     broken = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
 
     cluster, _ = built(NODE, node_document("node-1"), broken)
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_keeps_pods_away_as_in_the_service() -> None:
     assert cluster.view.unreadable_nodes == {"node-1"}
 
 
-def test_pods_on_their_way_to_a_node_hold_room() -> None:
+def test_pods_on_their_way_to_a_node_hold_room():
     cluster, _ = built(
         NODE,
         node_document("node-1"),
@@ -172,7 +172,7 @@ def test_pods_on_their_way_to_a_node_hold_room() -> None:
     assert [each.pod.name for each in cluster.extender.ledger] == ["a"]
 
 
-def test_an_example_is_read_from_its_files() -> None:
+def test_an_example_is_read_from_its_files():
     folder = ROOT / "examples" / "goal1"
 
     objects, problems = load_cluster(folder, kinds=PLANNED)
@@ -188,7 +188,7 @@ def test_an_example_is_read_from_its_files() -> None:
     )
 
 
-def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes() -> None:
+def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes():
     objects = objects_of(node_document("node-1"), *setting_documents(), *runner_documents("node-1"))
 
     lines = list(missing(objects, "c.yaml", PLANNED_FROM, ()))
@@ -203,7 +203,7 @@ def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes() -> None:
     ]
 
 
-def test_a_volume_of_two_files_is_that_of_the_first(tmp_path: Path) -> None:
+def test_a_volume_of_two_files_is_that_of_the_first(tmp_path):
     for name, handle in (("a.json", "one"), ("b.json", "two")):
         csi = f'{{"csi": {{"driver": "driver.longhorn.io", "volumeHandle": "{handle}"}}}}'
         (tmp_path / name).write_text(

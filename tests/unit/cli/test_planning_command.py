@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import core_document, node_document, setting_documents
-from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Golden, Run, write
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run, write
 
 HOSTILE = "a\x1b[31m\nb"
 STORAGE = {"apiVersion": "storage.k8s.io/v1"}
@@ -117,7 +117,7 @@ def plan(called: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_plan_is_told(plan: Run, golden: Golden, name: str) -> None:
+def test_plan_is_told(plan, golden, name):
     status, fact, words = PLANS[name]
 
     found, out, err = plan(words)
@@ -136,7 +136,7 @@ def test_plan_is_told(plan: Run, golden: Golden, name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("namespace", ["default", "shop"])
-def test_workload_is_named_as_for_kubectl(plan: Run, name: str, title: str, namespace: str) -> None:
+def test_workload_is_named_as_for_kubectl(plan, name, title, namespace):
     status, out, _ = plan(f"scale {name} 4 -n {namespace} {ALSO}")
 
     assert (status, out.splitlines()[0]) == (0, "all of it works: 1 pod placed")
@@ -144,7 +144,7 @@ def test_workload_is_named_as_for_kubectl(plan: Run, name: str, title: str, name
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_names_in_objects_cannot_change_a_terminal(plan: Run, output: str) -> None:
+def test_names_in_objects_cannot_change_a_terminal(plan, output):
     _, out, err = plan(f"drain node-1 --output {output} --cluster-file hostile.json")
 
     assert not [c for c in out + err if not c.isprintable() and c != "\n"]
@@ -153,9 +153,7 @@ def test_names_in_objects_cannot_change_a_terminal(plan: Run, output: str) -> No
 @pytest.mark.parametrize(
     ("name", "works"), [("place", True), ("drain-in-part", False), ("place-until-full", None)]
 )
-def test_programs_and_the_page_get_the_answer_and_the_caveats(
-    plan: Run, name: str, works: object
-) -> None:
+def test_programs_and_the_page_get_the_answer_and_the_caveats(plan, name, works):
     _, summary, words = PLANS[name]
 
     _, out, err = plan(words, "-o", "json", "--html", "plan.html")

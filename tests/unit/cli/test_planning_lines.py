@@ -20,7 +20,6 @@ from planner.picture import (
     StepReport,
 )
 from tests.builders import GIB
-from tests.unit.cli.plans import Golden
 
 COLOUR = re.compile("\x1b\\[[0-9]+m")
 
@@ -96,7 +95,7 @@ PLANS: dict[str, tuple[str, list[Event], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_text_of_a_plan(golden: Golden, name: str) -> None:
+def test_text_of_a_plan(golden, name):
     fact, events, more = PLANS[name]
 
     text = "".join(f"{line}\n" for line in text_of(*events, **more))
@@ -106,7 +105,7 @@ def test_text_of_a_plan(golden: Golden, name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [50, 80, 98])
-def test_texts_are_as_wide_as_the_terminal(width: int) -> None:
+def test_texts_are_as_wide_as_the_terminal(width):
     many = "so many words " * 20
     warning = PlanWarning(code="x", object="Volume v", text=many)
 
@@ -115,7 +114,7 @@ def test_texts_are_as_wide_as_the_terminal(width: int) -> None:
     assert max(map(len, text)) <= width
 
 
-def test_control_characters_become_blanks() -> None:
+def test_control_characters_become_blanks():
     event = Event(kind=Kind.REFUSED, object="a\x1b[2Jb", text="c\rd\ne")
     nodes = (NodeReport(name="n\x1b", zone="\x07", disks=(disk("\x00"),)),)
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.builders import document
-from tests.unit.cli.plans import WIKI, Run
+from tests.unit.cli.plans import WIKI
 
 ZONE = "topology.kubernetes.io/zone"
 SPREAD = {
@@ -35,7 +35,7 @@ def wiki(tmp_path: Path) -> Wiki:
     return written
 
 
-def test_a_required_topology_spread_counts(run: Run, wiki: Wiki) -> None:
+def test_a_required_topology_spread_counts(run, wiki):
     """With four domains to come, and three zones, no zone gets a second pod."""
     tight = wiki(topologySpreadConstraints=[SPREAD | {"minDomains": 4}])
 
@@ -56,9 +56,7 @@ def test_a_required_topology_spread_counts(run: Run, wiki: Wiki) -> None:
         ({"runtimeClassName": "kata"}, "runtimeClassName"),
     ],
 )
-def test_what_is_not_planned_is_told_and_never_said_to_work(
-    run: Run, wiki: Wiki, spec: dict[str, Any], told: str
-) -> None:
+def test_what_is_not_planned_is_told_and_never_said_to_work(run, wiki, spec, told):
     status, out, err = run("place", wiki(**spec), "--replicas", "1")
 
     assert (status, out.splitlines()[0]) == (
@@ -69,7 +67,7 @@ def test_what_is_not_planned_is_told_and_never_said_to_work(
     assert "of default/wiki-0" in err
 
 
-def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run: Run, wiki: Wiki) -> None:
+def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run, wiki):
     _, out, _ = run("capacity", wiki(schedulingGates=[{"name": "later"}]))
 
     assert out.startswith("4 more pods fit, as far as it can be planned; the next one does not\n")
@@ -84,7 +82,7 @@ def without_class(path: str, class_: str | None) -> str:
     return path
 
 
-def test_a_claim_of_no_class_without_a_volume_is_not_placed(run: Run, wiki: Wiki) -> None:
+def test_a_claim_of_no_class_without_a_volume_is_not_placed(run, wiki):
     """`storageClassName: ""` without a PersistentVolume."""
     path = without_class(wiki(), "")
 
@@ -96,14 +94,14 @@ def test_a_claim_of_no_class_without_a_volume_is_not_placed(run: Run, wiki: Wiki
     )
 
 
-def test_no_capacity_is_counted_for_a_claim_of_no_class(run: Run, wiki: Wiki) -> None:
+def test_no_capacity_is_counted_for_a_claim_of_no_class(run, wiki):
     status, _, err = run("capacity", without_class(wiki(), ""))
 
     assert status == 2
     assert "claim data of StatefulSet default/wiki has no StorageClass" in err
 
 
-def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
+def test_a_priority_is_named_where_it_might_help(run, wiki):
     high = wiki(priorityClassName="high")
 
     _, out, err = run("place", high)
@@ -115,7 +113,7 @@ def test_a_priority_is_named_where_it_might_help(run: Run, wiki: Wiki) -> None:
     ) in err
 
 
-def test_capacity_tracking_of_new_volumes_is_told(run: Run, wiki: Wiki, tmp_path: Path) -> None:
+def test_capacity_tracking_of_new_volumes_is_told(run, wiki, tmp_path):
     setting = tmp_path / "setting.json"
     name = "csi-storage-capacity-tracking"
     setting.write_text(json.dumps(document("Setting", name, value="true")))

@@ -2,12 +2,10 @@
 
 import json
 import re
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.plans import BUNDLE, WIKI, Run
+from tests.unit.cli.plans import BUNDLE, WIKI
 
 COMMON = {
     "--cluster-file", "--also", "--kubeconfig", "--context", "--policy", "--seed", "--runs",
@@ -32,14 +30,14 @@ OWN = {
 }
 
 
-def test_the_help_names_each_step(called: Run) -> None:
+def test_the_help_names_each_step(called):
     listed = called("plan", "--help")[1].partition("Commands:\n")[2]
 
     assert [line.split()[0] for line in listed.splitlines()] == [*OWN]
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_the_help_of_a_step_has_its_options_and_no_others(called: Run, name: str) -> None:
+def test_the_help_of_a_step_has_its_options_and_no_others(called, name):
     status, text, _ = called("plan", name, "--help")
 
     assert status == 0
@@ -61,16 +59,14 @@ def test_the_help_of_a_step_has_its_options_and_no_others(called: Run, name: str
          ("add-disk", "node-1/x", "1Ti", "--tag", "a", "--tag", "b")),
     ],
 )  # fmt: skip
-def test_options_may_stand_before_the_step(
-    called: Run, front: Sequence[str], behind: Sequence[str]
-) -> None:
+def test_options_may_stand_before_the_step(called, front, behind):
     expected = called("plan", "--cluster-file", BUNDLE, *behind)
 
     assert expected[0] == 0
     assert called("plan", "--cluster-file", BUNDLE, *front) == expected
 
 
-def test_a_scenario_that_fills_is_asked_whether_it_works(run: Run, tmp_path: Path) -> None:
+def test_a_scenario_that_fills_is_asked_whether_it_works(run, tmp_path):
     scenario = tmp_path / "fill.yaml"
     scenario.write_text(json.dumps({"steps": [{"fill": WIKI}]}))
 

@@ -13,7 +13,6 @@ from extender.kubernetes import Claim, PersistentVolume, StorageClass, default_c
 from planner.additions import Wanted, add_objects
 from planner.cluster import Cluster
 from tests.builders import GENEROUS, GIB, bare_class, claim, core_document
-from tests.unit.cli.plans import Golden
 
 APPS, STORAGE = {"apiVersion": "apps/v1"}, {"apiVersion": "storage.k8s.io/v1"}
 TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"name": "c"}]}}
@@ -119,9 +118,7 @@ ROWS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize(("expected", "documents"), ROWS.values(), ids=ROWS)
-def test_workloads_of_a_file_are_placed_or_told(
-    path: Path, expected: str, documents: list[dict[str, Any]]
-) -> None:
+def test_workloads_of_a_file_are_placed_or_told(path, expected, documents):
     found = wanted(path, *documents)
 
     names = [type(each).__name__ for each in found.others]
@@ -129,14 +126,14 @@ def test_workloads_of_a_file_are_placed_or_told(
     assert " | ".join(each for each in [*parts, *found.notes, *found.unknown] if each) == expected
 
 
-def test_json_is_read_as_yaml_is(tmp_path: Path) -> None:
+def test_json_is_read_as_yaml_is(tmp_path):
     path = tmp_path / "db.json"
     path.write_text(json.dumps(ROWS["list"][1][0]))
 
     assert len(read_workloads(path, "default").workloads) == 2
 
 
-def test_objects_without_namespace_are_in_the_one_that_is_named(path: Path) -> None:
+def test_objects_without_namespace_are_in_the_one_that_is_named(path):
     without = workload() | {"metadata": {"name": "db"}}
     elsewhere = workload(name="other") | {"metadata": {"name": "other", "namespace": "else"}}
 
@@ -145,7 +142,7 @@ def test_objects_without_namespace_are_in_the_one_that_is_named(path: Path) -> N
     assert [each.namespace for each in found.workloads] == ["shop", "else"]
 
 
-def test_what_the_cluster_lacks_is_added(path: Path) -> None:
+def test_what_the_cluster_lacks_is_added(path):
     budget = core_document("PodDisruptionBudget", "db") | {"apiVersion": "policy/v1"}
     affinity: dict[str, Any] = {"nodeAffinity": {"required": {}}}
     found = wanted(
@@ -178,7 +175,7 @@ def test_what_the_cluster_lacks_is_added(path: Path) -> None:
     assert [each.key for each in cluster.budgets] == ["default/db"]
 
 
-def test_what_the_cluster_has_counts(path: Path) -> None:
+def test_what_the_cluster_has_counts(path):
     found = wanted(path, claim_document(storageClassName="new"), class_document("new"), workload())
     there = claim(storage_class="old", size_bytes=GIB)
     cluster = cluster_of(there, bare_class("new", parameters={"a": "b"}))
@@ -193,7 +190,7 @@ def default_class_record(name: str, created: str = "") -> StorageClass:
     return StorageClass(name=name, provisioner="p", parameters={}, is_default=True, created=created)
 
 
-def test_of_several_default_classes_that_of_the_file_is_the_newest(path: Path) -> None:
+def test_of_several_default_classes_that_of_the_file_is_the_newest(path):
     found = wanted(path, class_document("a", is_default=True), stateful_set(claim_template()))
     cluster = cluster_of(default_class_record("b", "2026-11-21T03:00:00Z"))
 
@@ -201,7 +198,7 @@ def test_of_several_default_classes_that_of_the_file_is_the_newest(path: Path) -
     assert default_class(cluster.all(StorageClass).values()) == "a"
 
 
-def test_several_default_classes_of_unknown_age_are_told(path: Path) -> None:
+def test_several_default_classes_of_unknown_age_are_told(path):
     found = wanted(path, stateful_set(claim_template()))
 
     [note] = add_objects(found, cluster_of(default_class_record("b"), default_class_record("a")))
@@ -212,7 +209,7 @@ def test_several_default_classes_of_unknown_age_are_told(path: Path) -> None:
     )
 
 
-def test_a_claim_for_one_volume_needs_no_class(path: Path) -> None:
+def test_a_claim_for_one_volume_needs_no_class(path):
     found = wanted(path, claim_document(volumeName="pv", storageClassName=""), workload())
 
     assert add_objects(found, cluster_of()) == []
@@ -242,7 +239,7 @@ REFUSED: dict[str, tuple[str, str | list[dict[str, Any]]]] = {
 }  # fmt: skip
 
 
-def test_a_file_that_cannot_be_placed_is_refused_in_one_line(path: Path, golden: Golden) -> None:
+def test_a_file_that_cannot_be_placed_is_refused_in_one_line(path, golden):
     text = ""
     for name, (why, content) in REFUSED.items():
         path.write_text(content if isinstance(content, str) else yaml.safe_dump_all(content))
@@ -256,6 +253,6 @@ def test_a_file_that_cannot_be_placed_is_refused_in_one_line(path: Path, golden:
     golden("plan-refused", text)
 
 
-def test_a_file_that_is_not_there(path: Path) -> None:
+def test_a_file_that_is_not_there(path):
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_workloads(path, "default")

@@ -51,26 +51,26 @@ def shown(stream: io.StringIO, *moments: float, pods: int = 10) -> str:
     return stream.getvalue()
 
 
-def test_a_short_plan_shows_nothing() -> None:
+def test_a_short_plan_shows_nothing():
     assert shown(Terminal(), 0.0, 0.5, 1.9) == ""
 
 
-def test_a_long_plan_shows_how_many_pods_were_asked_about() -> None:
+def test_a_long_plan_shows_how_many_pods_were_asked_about():
     text = shown(Terminal(), 0.0, 0.5, 2.5)
 
     assert "20/20" in text
     assert text.endswith("\r\033[K\033[?25h")
 
 
-def test_pods_that_are_asked_about_again_do_not_count_twice() -> None:
+def test_pods_that_are_asked_about_again_do_not_count_twice():
     assert "20/20" in shown(Terminal(), 0.0, 3.0, 4.0, 5.0, pods=15)
 
 
-def test_without_a_terminal_there_is_nothing() -> None:
+def test_without_a_terminal_there_is_nothing():
     assert shown(io.StringIO(), 0.0, 3.0, 4.0) == ""
 
 
-def test_the_bar_is_gone_after_an_error() -> None:
+def test_the_bar_is_gone_after_an_error():
     stream, clock = Terminal(), seconds(0.0, 3.0)
 
     with (
@@ -84,7 +84,7 @@ def test_the_bar_is_gone_after_an_error() -> None:
 
 
 @pytest.mark.parametrize(("stream", "is_shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_yaml_that_takes_long_shows_its_share(stream: io.StringIO, *, is_shown: bool) -> None:
+def test_yaml_that_takes_long_shows_its_share(stream, *, is_shown):
     clock = count(step=3.0)
     with screen(stream, lambda: next(clock)):
         parse_yaml("c.yaml", b"- a\n" * 50_000)
@@ -99,9 +99,7 @@ def test_yaml_that_takes_long_shows_its_share(stream: io.StringIO, *, is_shown: 
     ("arguments", "environ", "is_wished"),
     [([], {}, True), (["-q"], {}, False), ([], {"NO_COLOR": "1"}, False)],
 )
-def test_a_command_shows_it_where_it_is_wished(
-    arguments: list[str], environ: dict[str, str], *, is_wished: bool
-) -> None:
+def test_a_command_shows_it_where_it_is_wished(arguments, environ, *, is_wished):
     app, seen = typer.Typer(), list[bool]()
 
     @app.command(cls=ClusterCommand)
@@ -114,7 +112,7 @@ def test_a_command_shows_it_where_it_is_wished(
 
 
 @pytest.mark.parametrize("text", [b"a: b", b"a: ["])
-def test_the_garbage_collector_goes_on_after_reading(text: bytes) -> None:
+def test_the_garbage_collector_goes_on_after_reading(text):
     try:
         parse_yaml("c.yaml", text)
     except InputError:

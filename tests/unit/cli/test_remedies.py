@@ -95,7 +95,7 @@ def helps_if_new(documents: Sequence[Any]) -> bool:
     return any(helps(documents, [{"code": "add_node", "figures": each}]) for each in nodes)
 
 
-def test_what_is_offered_can_be_done_and_helps() -> None:
+def test_what_is_offered_can_be_done_and_helps():
     seen = Counter[str]()
     for seed in (*range(CLUSTERS), *RARE):
         documents = cluster_of(seed)

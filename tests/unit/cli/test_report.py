@@ -38,11 +38,11 @@ def report(score: Score) -> Report:
         (Score(total=9, balance=0.855), "score 9 of 10 (data 0%, balance 86%)"),
     ],
 )
-def test_the_text_of_a_score_has_its_parts(score: Score, shown: str) -> None:
+def test_the_text_of_a_score_has_its_parts(score, shown):
     assert score_text(report(score).scores["node-1"]) == shown
 
 
-def test_the_report_has_the_scores_of_accepted_nodes_only() -> None:
+def test_the_report_has_the_scores_of_accepted_nodes_only():
     score = Score(total=7, data=2 / 3, balance=0.5)
 
     assert report(score).scores == {ONE: ScoreReport(total=7, data=0.667, balance=0.5)}

@@ -33,11 +33,11 @@ def asked(*records: msgspec.Struct, host: str = "::") -> tuple[str, dict[str, An
         ("localhost", "localhost"),
     ],
 )
-def test_the_address_is_one_that_can_be_called(host: str, address: str) -> None:
+def test_the_address_is_one_that_can_be_called(host, address):
     assert asked(host=host)[0] == f"http://{address}:9504/filter"
 
 
-def test_a_claim_of_the_cluster_is_asked_about() -> None:
+def test_a_claim_of_the_cluster_is_asked_about():
     _, request = asked(node("node-1"), claim("it's"))
 
     assert request == {
@@ -49,7 +49,7 @@ def test_a_claim_of_the_cluster_is_asked_about() -> None:
     }
 
 
-def test_of_a_large_cluster_some_nodes_are_asked_about() -> None:
+def test_of_a_large_cluster_some_nodes_are_asked_about():
     _, request = asked(*(node(f"node-{number}") for number in range(50)))
 
     assert (len(request["NodeNames"]), request["Pod"]["spec"]["volumes"]) == (10, [])

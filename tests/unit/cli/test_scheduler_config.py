@@ -40,7 +40,6 @@ from tests.scheduler_configurations import (
     REPLACED,
     TWO_PROFILES,
 )
-from tests.unit.cli.plans import Golden
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 URL = "http://10.96.0.95:9504"
@@ -157,7 +156,7 @@ def with_entry(**changes: Any) -> str:
     return yaml.safe_dump(config)
 
 
-def test_free_storage_gives_no_points_if_that_is_asked_for() -> None:
+def test_free_storage_gives_no_points_if_that_is_asked_for():
     config = yaml.safe_load(written(NO_CAPACITY_SCORE))
 
     assert config["profiles"] == [PROFILE]
@@ -165,7 +164,7 @@ def test_free_storage_gives_no_points_if_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("name", ADDED)
-def test_merged_so_it_gives_none_and_removed_all_is_as_before(name: str) -> None:
+def test_merged_so_it_gives_none_and_removed_all_is_as_before(name):
     given = read(ADDED[name])
 
     once = merged(given, NO_CAPACITY_SCORE, NAMESPACES)
@@ -176,7 +175,7 @@ def test_merged_so_it_gives_none_and_removed_all_is_as_before(name: str) -> None
     assert removed(read(once)) == removed(read(merged(given, WANTED, NAMESPACES)))
 
 
-def test_profiles_of_somebody_else_stay_when_the_entry_is_removed() -> None:
+def test_profiles_of_somebody_else_stay_when_the_entry_is_removed():
     theirs = yaml.safe_dump({"profiles": [PROFILE]})
 
     assert removed(read(merge(HEAD + theirs))) == HEAD + theirs
@@ -191,9 +190,7 @@ def test_profiles_of_somebody_else_stay_when_the_entry_is_removed() -> None:
         (f"{HEAD}profiles: [{{plugins: {{score: {{disabled: [{{name: '*'}}]}}}}}}]", []),
     ],
 )  # fmt: skip
-def test_check_names_profiles_in_which_free_storage_gives_points(
-    text: str, names: list[str]
-) -> None:
+def test_check_names_profiles_in_which_free_storage_gives_points(text, names):
     wrong = {
         str(each) for each in flaws(read(text), Distribution.KUBEADM, URL, capacity_score=False)
     } - {*texts(text)}
@@ -202,7 +199,7 @@ def test_check_names_profiles_in_which_free_storage_gives_points(
 
 
 @pytest.mark.parametrize("distribution", Distribution)
-def test_the_shipped_file_is_what_is_printed(distribution: Distribution) -> None:
+def test_the_shipped_file_is_what_is_printed(distribution):
     url, tls, file = SHIPPED[distribution]
     lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines(keepends=True)
     while lines[0].startswith("#"):  # what to do with the file
@@ -212,7 +209,7 @@ def test_the_shipped_file_is_what_is_printed(distribution: Distribution) -> None
 
 
 @pytest.mark.parametrize("distribution", Distribution)
-def test_nothing_is_wrong_with_what_is_printed(distribution: Distribution) -> None:
+def test_nothing_is_wrong_with_what_is_printed(distribution):
     url, tls, _ = SHIPPED[distribution]
     given = read(written(make_wanted(distribution, url, tls)), distribution)
     plain = read(written(make_wanted(distribution, URL)), distribution)
@@ -221,12 +218,12 @@ def test_nothing_is_wrong_with_what_is_printed(distribution: Distribution) -> No
     assert flaws(plain, distribution, URL) == []
 
 
-def test_the_certificates_can_be_in_the_configuration() -> None:
+def test_the_certificates_can_be_in_the_configuration():
     assert tls_contents(b"ca", None, None, "n") == {"serverName": "n", "caData": "Y2E="}
 
 
 @pytest.mark.parametrize("found", ADDED.values(), ids=ADDED)
-def test_the_entry_is_added_once_and_taken_out_and_nothing_else_is_changed(found: str) -> None:
+def test_the_entry_is_added_once_and_taken_out_and_nothing_else_is_changed(found):
     once = merge(found)
 
     before, after = yaml.safe_load(found), yaml.safe_load(once)
@@ -242,11 +239,11 @@ def test_the_entry_is_added_once_and_taken_out_and_nothing_else_is_changed(found
     assert removed(read(once)) == found
 
 
-def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place() -> None:
+def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place():
     assert removed(read(merge(OLDER_ENTRY))) == removed(read(OLDER_ENTRY), OLDER_URL)
 
 
-def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> None:
+def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document():
     wanted = make_wanted(Distribution.TALOS, URL)
     patch = yaml.safe_load(written(wanted))
 
@@ -263,7 +260,7 @@ def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document() -> Non
 
 
 @pytest.mark.parametrize("found", [TALOS, TALOS_OF_ITS_OWN], ids=["patch", "document"])
-def test_a_file_of_talos_is_merged_and_given_back(found: str) -> None:
+def test_a_file_of_talos_is_merged_and_given_back(found):
     wanted = make_wanted(Distribution.TALOS, URL)
 
     text = merged(read(found, Distribution.TALOS), wanted, NAMESPACES)
@@ -285,12 +282,12 @@ def test_a_file_of_talos_is_merged_and_given_back(found: str) -> None:
     ends=st.booleans(),
 )
 def test_what_comes_before_and_after_does_not_matter(
-    blocks: list[str],
-    extenders: str,
-    place: int,
-    newline: str,
-    ends: bool,  # noqa: FBT001 (Hypothesis passes it by name)
-) -> None:
+    blocks,
+    extenders,
+    place,
+    newline,
+    ends,
+):
     found = HEAD + "".join([*blocks[:place], extenders, *blocks[place:]])
     found = (found if ends else found[:-1]).replace("\n", newline)
 
@@ -301,7 +298,7 @@ def test_what_comes_before_and_after_does_not_matter(
     assert removed(read(once)) == found
 
 
-def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
+def test_a_patch_of_talos_with_nothing_else_is_left_empty():
     text = written(make_wanted(Distribution.TALOS, URL))
     alone = re.sub(r"      leaderElection:\n.*\n", "", text)
 
@@ -310,7 +307,7 @@ def test_a_patch_of_talos_with_nothing_else_is_left_empty() -> None:
     assert left == "cluster:\n  scheduler:\n    config:\n"
 
 
-def test_an_old_entry_is_replaced_in_its_place() -> None:
+def test_an_old_entry_is_replaced_in_its_place():
     text = merge(OLDER_ENTRY)
 
     assert [entry["urlPrefix"] for entry in entries(text)] == [
@@ -325,7 +322,7 @@ def test_an_old_entry_is_replaced_in_its_place() -> None:
     assert "last year" not in text
 
 
-def test_an_entry_at_the_address_is_ours_even_without_the_resource() -> None:
+def test_an_entry_at_the_address_is_ours_even_without_the_resource():
     text = f"{HEAD}extenders:\n- urlPrefix: {URL}/\n- urlPrefix: http://other:80\n"
 
     assert [entry["urlPrefix"] for entry in entries(merge(text))] == [URL, "http://other:80"]
@@ -333,7 +330,7 @@ def test_an_entry_at_the_address_is_ours_even_without_the_resource() -> None:
     assert removed(read(text), None) == text
 
 
-def test_a_second_entry_of_ours_is_taken_out() -> None:
+def test_a_second_entry_of_ours_is_taken_out():
     managed = "  managedResources: [{name: longhorn.io/scheduler-extender}]\n"
     by_name = "http://longhorn-scheduler-extender.longhorn-scheduler.svc:9504"
     twice = f"{HEAD}extenders:\n- urlPrefix: {URL}\n{managed}- urlPrefix: http://other:80\n"
@@ -345,7 +342,7 @@ def test_a_second_entry_of_ours_is_taken_out() -> None:
 
 
 @pytest.mark.parametrize("distribution", list(Distribution)[:3])
-def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribution) -> None:
+def test_what_is_shipped_is_left_without_anything_of_ours(distribution):
     text = (MANIFESTS / SHIPPED[distribution][2]).read_text(encoding="utf-8")
 
     assert sorted(yaml.safe_load(removed(read(text, distribution)))) == [
@@ -356,13 +353,13 @@ def test_what_is_shipped_is_left_without_anything_of_ours(distribution: Distribu
     ]
 
 
-def test_a_share_of_nodes_of_the_user_s_stays() -> None:
+def test_a_share_of_nodes_of_the_user_s_stays():
     own = KUBEADM + NODES
 
     assert removed(read(merge(own))) == own
 
 
-def test_without_our_entry_nothing_is_removed() -> None:
+def test_without_our_entry_nothing_is_removed():
     assert removed(read(ANOTHER_EXTENDER)) == ANOTHER_EXTENDER
 
 
@@ -403,7 +400,7 @@ AROUND: dict[str, tuple[Distribution, str]] = {
 }  # fmt: skip
 
 
-def test_every_flaw_is_told(golden: Golden) -> None:
+def test_every_flaw_is_told(golden):
     lines = list[str]()
 
     def tell(name: str, distribution: Distribution, url: str | None, text: str) -> None:
@@ -421,9 +418,7 @@ def test_every_flaw_is_told(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(("count", "changes"), CHANGED.values(), ids=CHANGED)
-def test_a_change_of_the_entry_is_one_flaw_of_it_or_none(
-    count: int, changes: dict[str, Any]
-) -> None:
+def test_a_change_of_the_entry_is_one_flaw_of_it_or_none(count, changes):
     found = texts(with_entry(**changes))
 
     assert len(found) == count
@@ -478,7 +473,7 @@ def refusal(call: Callable[[], object]) -> str:
     return str(error.value)
 
 
-def test_configurations_and_urls_that_cannot_be_used_are_refused(golden: Golden) -> None:
+def test_configurations_and_urls_that_cannot_be_used_are_refused(golden):
     found = {name: refusal(partial(merge, text)) for name, text in REFUSED.items()}
     assert {each[:4] for each in found.values()} == {"FILE"}
     as_bytes = partial(read_given, "FILE", b"a:\xff", Distribution.K3S)
@@ -505,20 +500,18 @@ def test_configurations_and_urls_that_cannot_be_used_are_refused(golden: Golden)
         ("http://x.y.svc:9504", Distribution.SECONDARY),
     ],
 )
-def test_an_address_that_kube_scheduler_can_call_is_taken(
-    url: str, distribution: Distribution
-) -> None:
+def test_an_address_that_kube_scheduler_can_call_is_taken(url, distribution):
     check_reachable(url, distribution)
 
 
 @pytest.mark.parametrize("url", ["http://[fd00::1]:9504", "http://x/"])
-def test_every_address_is_read_back(url: str) -> None:
+def test_every_address_is_read_back(url):
     [entry] = entries(written(make_wanted(Distribution.K3S, url)))
 
     assert entry["urlPrefix"] == url.rstrip("/")
 
 
-def test_names_that_yaml_would_read_otherwise_are_quoted() -> None:
+def test_names_that_yaml_would_read_otherwise_are_quoted():
     names = tls_files("a: b", "c #d", "'", "true")
 
     [entry] = entries(written(make_wanted(Distribution.K3S, "https://x", names)))

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tests.unit.cli.plans import Complaints, Golden, Run
+from tests.unit.cli.plans import Run
 
 URL = "http://10.96.0.95:9504"
 
@@ -33,9 +33,9 @@ def scaler(called: Run) -> Run:
     ],
 )
 def test_a_configuration_for_the_autoscaler_is_printed(
-    scaler: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch, name: str, arguments: str,
-    fact: str,
-) -> None:  # fmt: skip
+    scaler, golden, monkeypatch, name, arguments,
+    fact
+):  # fmt: skip
     monkeypatch.setenv("EXTENDER_LONGHORN_NAMESPACE", "storage")
 
     status, out, _ = scaler(*arguments.split())
@@ -55,7 +55,7 @@ COMPLAINTS = [
 ]
 
 
-def test_options_that_cannot_be_used_are_named(complaints: Complaints) -> None:
+def test_options_that_cannot_be_used_are_named(complaints):
     rows = [f"scheduler-config --for cluster-autoscaler {each}" for each in COMPLAINTS]
     rows += ["scheduler-config --distribution k3s --storage-class fast"]  # of kube-scheduler's own
 

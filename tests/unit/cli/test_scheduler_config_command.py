@@ -10,7 +10,7 @@ import yaml
 
 from cli.running import run_command
 from tests.scheduler_configurations import LONGHORNS_URL, OF_LONGHORN
-from tests.unit.cli.plans import ROOT, Complaints, Golden, Run
+from tests.unit.cli.plans import ROOT
 
 URL = "http://10.96.0.95:9504"
 HTTPS = "https://10.96.0.95:9504"
@@ -33,9 +33,7 @@ def run(*arguments: str, distribution: str = "kubeadm") -> int:
     return run_command(["scheduler-config", "--distribution", distribution, *arguments])
 
 
-def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
-    file: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(file, tmp_path, capfdbinary):
     assert run("--url", URL, "--merge", str(file)) == 0
     output, errors = capfdbinary.readouterr()
     both = tmp_path / "both.yaml"
@@ -49,9 +47,7 @@ def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(
     assert errors.startswith(b"warning: percentageOfNodesToScore is 50")  # it is not ours to set
 
 
-def test_a_file_can_come_in_on_stdin(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_can_come_in_on_stdin(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(OTHER.encode())))
 
     assert run("--check", "-") == 1
@@ -59,9 +55,7 @@ def test_a_file_can_come_in_on_stdin(
     assert capsys.readouterr().out.startswith("the input: 2 found\n")
 
 
-def test_of_stdin_no_more_is_read_than_of_a_file(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_stdin_no_more_is_read_than_of_a_file(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#" * 2**20)))
 
     assert run("--check", "-") == 2
@@ -92,9 +86,7 @@ ROWS: dict[str, tuple[int, str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_configuration_or_its_flaws_are_printed(
-    called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_configuration_or_its_flaws_are_printed(called, golden, tmp_path, monkeypatch, name):
     status, words, fact, note = ROWS[name]
     monkeypatch.chdir(tmp_path)
     Path("ca.crt").write_text(PEM)
@@ -130,7 +122,7 @@ COMPLAINTS = """
 """
 
 
-def test_options_that_cannot_be_used_are_said_in_a_line(complaints: Complaints) -> None:
+def test_options_that_cannot_be_used_are_said_in_a_line(complaints):
     rows = COMPLAINTS.replace("FILE", "../manifests/scheduler/kubeadm.yaml").split("\n")[1:-1]
 
     text = complaints(
@@ -140,9 +132,7 @@ def test_options_that_cannot_be_used_are_said_in_a_line(complaints: Complaints) 
     assert "--merge, --check and --remove exclude each other" in text
 
 
-def test_longhorns_entry_goes_only_if_that_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_longhorns_entry_goes_only_if_that_is_asked_for(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
     theirs = tmp_path / "theirs.yaml"
     theirs.write_text(OF_LONGHORN)
@@ -173,9 +163,7 @@ def test_longhorns_entry_goes_only_if_that_is_asked_for(
     assert replaced.err.startswith(f"note: {URL} is plain HTTP")
 
 
-def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_more(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_more(tmp_path, capfd):
     assert run("--url", URL) == 0
     plain = tmp_path / "plain.yaml"
     plain.write_text(capfd.readouterr().out)
@@ -200,8 +188,8 @@ def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_mo
 
 
 def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+    tmp_path, capfdbinary
+):
     before = tmp_path / "before.yaml"
     assert run("--url", LONGHORNS_URL, distribution="secondary") == 0
     before.write_bytes(capfdbinary.readouterr().out)
@@ -212,9 +200,7 @@ def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url
     assert b"extenders" not in capfdbinary.readouterr().out
 
 
-def test_what_is_removed_need_not_be_reachable(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_what_is_removed_need_not_be_reachable(tmp_path, capfdbinary):
     by_name = tmp_path / "by-name.yaml"
     by_name.write_text(OF_LONGHORN)
 
@@ -224,9 +210,7 @@ def test_what_is_removed_need_not_be_reachable(
     assert other["urlPrefix"] == "http://127.0.0.1:9251"
 
 
-def test_a_certificate_has_the_name_of_the_service_in_its_namespace(
-    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_certificate_has_the_name_of_the_service_in_its_namespace(monkeypatch, capfdbinary):
     monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
 
     assert run("--url", HTTPS, "--tls-ca", "/a", distribution="secondary") == 0

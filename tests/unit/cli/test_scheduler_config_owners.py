@@ -91,21 +91,21 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_an_entry_is_of_the_service_that_it_leads_to(owner: Owner | None) -> None:
+def test_an_entry_is_of_the_service_that_it_leads_to(owner):
     for name, entry in OWNERS[owner].items():
         assert owners(entry) == ([] if owner is None else [owner]), name
 
 
-def test_without_a_url_an_address_is_not_known_to_be_ours() -> None:
+def test_without_a_url_an_address_is_not_known_to_be_ours():
     assert owners(at(URL), url=None) == [Owner.UNKNOWN]
     assert owners({"urlPrefix": URL}, url=None) == []
 
 
-def test_the_url_says_that_this_service_still_stands_in_longhorns_namespace() -> None:
+def test_the_url_says_that_this_service_still_stands_in_longhorns_namespace():
     assert owners(at(LONGHORNS_URL), url=LONGHORNS_URL) == [Owner.OURS]
 
 
-def test_in_one_namespace_the_name_says_nothing() -> None:
+def test_in_one_namespace_the_name_says_nothing():
     shared = Namespaces(ours="longhorn-system", longhorns="longhorn-system")
 
     [each] = owned_entries([at(LONGHORNS_URL)], None, shared)
@@ -123,12 +123,12 @@ def test_in_one_namespace_the_name_says_nothing() -> None:
         ("http://x:80", "http://x"),
     ],
 )
-def test_one_address_can_be_written_in_several_ways(one: str, another: str) -> None:
+def test_one_address_can_be_written_in_several_ways(one, another):
     assert owners(at(one), url=another) == [Owner.OURS]
 
 
 @hypothesis.given(st.text() | st.sampled_from(["http://[::1", "http://x:99999", "//", "\x00"]))
-def test_no_text_is_taken_for_anybodys(text: str) -> None:
+def test_no_text_is_taken_for_anybodys(text):
     assert owners(at(text), at(f"http://{text}:9504"), url=None) == [Owner.UNKNOWN] * 2
 
 
@@ -195,7 +195,7 @@ def managing(text: str) -> int:
 
 @hypothesis.settings(max_examples=examples(300))
 @hypothesis.given(CONFIGURATIONS)
-def test_a_merge_keeps_what_is_not_known_to_be_ours_or_is_refused(written: list[Piece]) -> None:
+def test_a_merge_keeps_what_is_not_known_to_be_ours_or_is_refused(written):
     others = [piece for piece in written if piece.owner in (Owner.LONGHORNS, Owner.UNKNOWN)]
     found = read(text_of(written))
 
@@ -210,7 +210,7 @@ def test_a_merge_keeps_what_is_not_known_to_be_ours_or_is_refused(written: list[
 
 @hypothesis.settings(max_examples=examples(300))
 @hypothesis.given(CONFIGURATIONS)
-def test_what_is_merged_is_right_and_only_what_may_go_is_gone(written: list[Piece]) -> None:
+def test_what_is_merged_is_right_and_only_what_may_go_is_gone(written):
     named = [piece.url for piece in written if piece.owner is not None]
 
     text = merged(read(text_of(written)), WANTED, NAMESPACES, named)
@@ -226,7 +226,7 @@ def test_what_is_merged_is_right_and_only_what_may_go_is_gone(written: list[Piec
 
 @hypothesis.settings(max_examples=examples(300))
 @hypothesis.given(CONFIGURATIONS)
-def test_ours_alone_is_removed(written: list[Piece]) -> None:
+def test_ours_alone_is_removed(written):
     found = {piece.owner for piece in written}
     given = read(text_of(written))
 
@@ -238,7 +238,7 @@ def test_ours_alone_is_removed(written: list[Piece]) -> None:
 
 
 @pytest.mark.parametrize("entry", WITHOUT_URL.values(), ids=WITHOUT_URL)
-def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> None:
+def test_what_has_no_url_is_left_to_whoever_wrote_it(entry):
     given = read(f"{KUBEADM}extenders:\n{in_a_block(entry)}")
 
     with pytest.raises(InputError, match="remove what has no URL by hand"):
@@ -247,7 +247,7 @@ def test_what_has_no_url_is_left_to_whoever_wrote_it(entry: dict[str, Any]) -> N
         removed(given, URL, NAMESPACES)
 
 
-def test_two_that_manage_the_resource_are_found() -> None:
+def test_two_that_manage_the_resource_are_found():
     given = read(text_of([PIECES[0], *pieces([LONGHORNS["by-name"]], Owner.LONGHORNS)[:1]]))
     owned = owned_entries(given.entries, URL, NAMESPACES)
 

@@ -1,7 +1,7 @@
 """What `status` shows: a line for each part, as bad as what other commands find of it."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from cli.findings import Finding
 from cli.kube.cluster_objects import ClusterObjects
 from cli.status.status import status_of
 from tests.builders import core_document, disk, node, node_document
-from tests.fakes import FakeApiServer
 from tests.unit.cli.live import put
 from tests.unit.cli.plans import ROOT, Run
 from tests.unit.cli.situations import storage_class
@@ -47,7 +46,7 @@ def line(called: Run, tmp_path: Path) -> Line:
     return shown
 
 
-def test_the_screen_of_an_example(called: Run) -> None:
+def test_the_screen_of_an_example(called):
     words = ("status", "--cluster-file", str(ROOT / "examples" / "rich"), "-q")
 
     status, out, _ = called(*words)
@@ -82,9 +81,7 @@ def test_the_screen_of_an_example(called: Run) -> None:
             id="unreadable"),
     ],
 )  # fmt: skip
-def test_each_state_of_volumes_is_counted_once(
-    line: Line, state: list[Any], severity: str, text: str, about: list[str], command: list[str]
-) -> None:
+def test_each_state_of_volumes_is_counted_once(line, state, severity, text, about, command):
     away = {"conditions": [{"type": "Ready", "status": "False"}], "diskUUID": "uuid-c"}
     found = line("volumes", *state, nodes=[node_document("c", disk_status=away)])
 
@@ -92,7 +89,7 @@ def test_each_state_of_volumes_is_counted_once(
     assert (found["objects"], found["remedies"]) == (about, command)
 
 
-def test_nodes_that_take_nothing_are_named_with_the_reason(line: Line) -> None:
+def test_nodes_that_take_nothing_are_named_with_the_reason(line):
     closed = node_document("c", disk_spec={"allowScheduling": False})
 
     found = line("nodes", nodes=[not_ready("b"), closed], free=("a",))
@@ -105,7 +102,7 @@ def test_nodes_that_take_nothing_are_named_with_the_reason(line: Line) -> None:
     assert found["remedies"] == ["`filter node/b`"]
 
 
-def test_disks_are_named_with_what_is_wrong(line: Line) -> None:
+def test_disks_are_named_with_what_is_wrong(line):
     closed = node_document("c", disk_spec={"allowScheduling": False})
 
     found = line("disks", full=("b",), free=("a",), nodes=[closed])
@@ -133,16 +130,14 @@ def test_disks_are_named_with_what_is_wrong(line: Line) -> None:
         pytest.param([], "unknown", "no pod is known", ["`filter`"], id="not-known"),
     ],
 )  # fmt: skip
-def test_pods_that_wait(
-    line: Line, documents: list[Any], severity: str, text: str, commands: list[str]
-) -> None:
+def test_pods_that_wait(line, documents, severity, text, commands):
     found = line("pods", *documents)
 
     assert (found["severity"], found["text"]) == (severity, text)
     assert found["remedies"] == (commands if severity != "unknown" else [])
 
 
-def test_pods_on_nodes_without_their_volume(line: Line) -> None:
+def test_pods_on_nodes_without_their_volume(line):
     attachment = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttachment",
@@ -167,7 +162,7 @@ def test_pods_on_nodes_without_their_volume(line: Line) -> None:
     ],
     ids=["nothing", "the-engine", "the-replicas", "eviction"],
 )  # fmt: skip
-def test_what_is_under_way_needs_no_attention(line: Line, documents: list[Any], text: str) -> None:
+def test_what_is_under_way_needs_no_attention(line, documents, text):
     found = line("under way", *documents)
 
     assert found["text"] == text
@@ -214,7 +209,7 @@ def extender(**seen: Any) -> Finding:
             "EXTENDER_NAMESPACE says where to look"),
     ],
 )  # fmt: skip
-def test_whether_the_extender_answers(seen: dict[str, Any], severity: str, text: str) -> None:
+def test_whether_the_extender_answers(seen, severity, text):
     found = extender(**seen)
 
     assert (found.check, found.severity, found.text) == ("extender", severity, text)
@@ -222,9 +217,7 @@ def test_whether_the_extender_answers(seen: dict[str, Any], severity: str, text:
 
 
 @pytest.mark.parametrize("more", [(), ("--watch", "--timeout", "0")], ids=["once", "watched"])
-def test_a_live_cluster_without_the_extender_may_be_well(
-    server: FakeApiServer, config: str, called: Run, more: Sequence[str]
-) -> None:
+def test_a_live_cluster_without_the_extender_may_be_well(server, config, called, more):
     whole = {"kind": "Pod", **pod(on="a", phase="Running")}
     put(server, [*cluster(*WHOLE, *claim(), free=("a", "b")), whole])
 

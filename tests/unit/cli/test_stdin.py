@@ -14,7 +14,7 @@ from cli.documents import load_documents
 from cli.files import load_cluster
 from cli.running import run_command
 from cli.stdin import INPUT, read_input
-from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI
 
 CLUSTER = EXAMPLES / "goal2" / "cluster.yaml"
 SCENARIO = "steps: [{place: wiki.yaml}]"
@@ -36,23 +36,21 @@ class Given:
 
 
 @pytest.mark.parametrize("words", [("place",), ("capacity",)])
-def test_workloads_come_in_on_stdin(run: Run, given: Given, words: tuple[str, ...]) -> None:
+def test_workloads_come_in_on_stdin(run, given, words):
     expected = run(*words, WIKI)
     given(Path(WIKI).read_bytes())
 
     assert run(*words, "-") == expected
 
 
-def test_a_scenario_comes_in_on_stdin_and_names_files_of_the_folder(
-    run: Run, given: Given, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scenario_comes_in_on_stdin_and_names_files_of_the_folder(run, given, monkeypatch):
     monkeypatch.chdir(Path(WIKI).parent)
     given(SCENARIO.encode())
 
     assert run("run", "-")[:2] == run("place", WIKI)[:2]
 
 
-def test_a_scenario_of_a_folder_may_name_stdin(run: Run, given: Given, tmp_path: Path) -> None:
+def test_a_scenario_of_a_folder_may_name_stdin(run, given, tmp_path):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("steps: [{place: '-'}]")
     given(Path(WIKI).read_bytes())
@@ -60,7 +58,7 @@ def test_a_scenario_of_a_folder_may_name_stdin(run: Run, given: Given, tmp_path:
     assert run("run", str(scenario))[:2] == run("place", WIKI)[:2]
 
 
-def test_a_policy_comes_in_on_stdin(run: Run, given: Given) -> None:
+def test_a_policy_comes_in_on_stdin(run, given):
     given(b"[]")
 
     status, _, errors = run("cordon", "node-1", "--policy", "-")
@@ -69,7 +67,7 @@ def test_a_policy_comes_in_on_stdin(run: Run, given: Given) -> None:
     assert errors.startswith("error: the input: ")
 
 
-def test_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
+def test_a_cluster_comes_in_on_stdin(run, given):
     given(CLUSTER.read_bytes())
 
     status, out, _ = run("cordon", "node-1", "-o", "json", files="-")
@@ -77,7 +75,7 @@ def test_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
     assert (status, json.loads(out)["origin"]) == (0, "the input")
 
 
-def test_more_of_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
+def test_more_of_a_cluster_comes_in_on_stdin(run, given):
     given(CLUSTER.read_bytes())
 
     status, out, errors = run("cordon", "node-1", "--also", "-", "-o", "json")
@@ -86,7 +84,7 @@ def test_more_of_a_cluster_comes_in_on_stdin(run: Run, given: Given) -> None:
     assert "warning: the input has Node node-1 and " in errors
 
 
-def test_the_objects_are_named_by_their_place_in_the_input(given: Given) -> None:
+def test_the_objects_are_named_by_their_place_in_the_input(given):
     given(b"- 1")
 
     with pytest.raises(
@@ -95,7 +93,7 @@ def test_the_objects_are_named_by_their_place_in_the_input(given: Given) -> None
         load_cluster(INPUT)
 
 
-def test_a_pod_comes_in_on_stdin(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pod_comes_in_on_stdin(given, capsys):
     given(b"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}")
 
     assert run_command(["filter", "-", "-q", "--cluster-file", str(CLUSTER)]) == 0
@@ -113,9 +111,7 @@ def test_a_pod_comes_in_on_stdin(given: Given, capsys: pytest.CaptureFixture[str
         "a: b",
     ],
 )
-def test_json_and_yaml_are_told_apart_by_what_they_are(
-    given: Given, tmp_path: Path, text: str
-) -> None:
+def test_json_and_yaml_are_told_apart_by_what_they_are(given, tmp_path, text):
     try:
         expected = [json.loads(text)]
     except ValueError:
@@ -128,14 +124,14 @@ def test_json_and_yaml_are_told_apart_by_what_they_are(
 
 
 @pytest.mark.parametrize("text", ['{"a": ', "[" * 100_000])
-def test_what_is_neither_is_an_error(given: Given, text: str) -> None:
+def test_what_is_neither_is_an_error(given, text):
     given(text.encode())
 
     with pytest.raises(InputError, match=r"^the input "):
         load_documents(INPUT)
 
 
-def test_it_can_be_given_once(run: Run, given: Given) -> None:
+def test_it_can_be_given_once(run, given):
     given(Path(WIKI).read_bytes())
 
     status, out, errors = run("place", "-", files="-")
@@ -146,19 +142,19 @@ def test_it_can_be_given_once(run: Run, given: Given) -> None:
     )
 
 
-def test_a_bundle_has_to_be_a_file(run: Run, given: Given) -> None:
+def test_a_bundle_has_to_be_a_file(run, given):
     given(b"PK\x03\x04")
 
     assert run("cordon", "node-1", files="-")[2] == "error: the input is a zip; give its file\n"
 
 
-def test_no_more_than_the_limit_is_read(given: Given) -> None:
+def test_no_more_than_the_limit_is_read(given):
     given(b"0123456789")
 
     assert read_input(4) == b"01234"
 
 
-def test_helm_and_the_like_can_be_piped_into_the_process() -> None:
+def test_helm_and_the_like_can_be_piped_into_the_process():
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("EXTENDER_")
     }

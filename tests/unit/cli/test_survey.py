@@ -33,7 +33,7 @@ from tests.builders import (
     view_of,
     volume,
 )
-from tests.unit.cli.plans import ROOT, Golden, Run
+from tests.unit.cli.plans import ROOT
 
 NODES = [node(f"node-{n}", disk(f"d{n}"), zone=zone) for n, zone in enumerate("aab", start=1)]
 
@@ -163,13 +163,13 @@ ROWS: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize(("expected", "records"), ROWS.values(), ids=ROWS)
-def test_rules_and_what_they_are_about(expected: str, records: list[Any]) -> None:
+def test_rules_and_what_they_are_about(expected, records):
     told = [f"{each.code} {', '.join(each.objects)}" for each in found(*records).findings]
 
     assert ", ".join(told) == expected
 
 
-def test_findings_and_notes_in_full(golden: Golden) -> None:
+def test_findings_and_notes_in_full(golden):
     text = list[str]()
     for name, (_, records) in ROWS.items():
         shown = found(*records)
@@ -179,13 +179,13 @@ def test_findings_and_notes_in_full(golden: Golden) -> None:
     golden("survey", unstyle("".join(f"{line}\n" for line in text)))
 
 
-def test_which_nodes_may_be_lost() -> None:
+def test_which_nodes_may_be_lost():
     shown = found(*NODES, volume(), *copies(1), volume("b", replicas=2))
 
     assert shown.nodes_that_may_be_lost == ("node-2", "node-3")
 
 
-def test_the_worst_comes_first_and_volumes_are_named_by_their_claims() -> None:
+def test_the_worst_comes_first_and_volumes_are_named_by_their_claims():
     records = [
         node("node-1", disk("d1", scheduled_bytes=101 * GIB)),
         volume(),
@@ -198,7 +198,7 @@ def test_the_worst_comes_first_and_volumes_are_named_by_their_claims() -> None:
     assert shown[1].objects == ("default/data",)
 
 
-def test_all_names_every_object(called: Run) -> None:
+def test_all_names_every_object(called):
     rich = ("survey", "--cluster-file", str(ROOT / "examples" / "rich"))
 
     _, some, _ = called(*rich)

@@ -1,6 +1,5 @@
 """`survey` in a pipeline: what fails it, what is known and left out, and JUnit's XML."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,8 +11,7 @@ from cli.findings import Finding
 from cli.survey.ignoring import read_ignored, without
 from cli.survey.junit import junit_lines
 from cli.survey.survey import Survey
-from tests.unit.cli.given_files import Write
-from tests.unit.cli.plans import BUNDLE, ROOT, Run
+from tests.unit.cli.plans import BUNDLE, ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
 RICH = str(ROOT / "examples" / "rich")
@@ -47,15 +45,13 @@ def survey(*findings: Finding) -> Survey:
         (RICH, "never", 0),
     ],
 )
-def test_fail_on_says_how_bad_a_finding_must_be(
-    called: Run, files: str, fail_on: str | None, expected: int
-) -> None:
+def test_fail_on_says_how_bad_a_finding_must_be(called, files, fail_on, expected):
     more = ["--fail-on", fail_on] if fail_on else []
 
     assert called("survey", "--cluster-file", files, *more)[0] == expected
 
 
-def test_what_is_ignored_fails_nothing(called: Run, write: Write) -> None:
+def test_what_is_ignored_fails_nothing(called, write):
     file = write("# known\n\nsingle-replica\nnode-has-* default/build-cache # one\n*-near-limit\n")
     words = ("survey", "--cluster-file", BUNDLE, "--fail-on", "warning")
 
@@ -78,9 +74,7 @@ def test_what_is_ignored_fails_nothing(called: Run, write: Write) -> None:
         ("disk-full default/*", SINGLE.objects),
     ],
 )
-def test_a_line_leaves_out_the_objects_that_it_covers(
-    write: Write, line: str, objects: Sequence[str] | None
-) -> None:
+def test_a_line_leaves_out_the_objects_that_it_covers(write, line, objects):
     left, idle = without(survey(SINGLE), read_ignored(write(line)))
 
     gone = 2 - len(objects or ())
@@ -91,7 +85,7 @@ def test_a_line_leaves_out_the_objects_that_it_covers(
     assert bool(idle) is (gone == 0)
 
 
-def test_a_line_that_ignores_nothing_is_a_warning_that_names_it(called: Run, write: Write) -> None:
+def test_a_line_that_ignores_nothing_is_a_warning_that_names_it(called, write):
     file = write("single-replica\n\ndisk-full node-9/*\n")
 
     _, _, err = called("survey", "--cluster-file", BUNDLE, "--ignore", str(file))
@@ -109,7 +103,7 @@ def test_a_line_that_ignores_nothing_is_a_warning_that_names_it(called: Run, wri
         (b"\xff", "is no text"),
     ],
 )
-def test_what_is_no_such_file_is_an_error(write: Write, content: str | bytes, said: str) -> None:
+def test_what_is_no_such_file_is_an_error(write, content, said):
     with pytest.raises(InputError, match=r"cluster\.yaml") as caught:
         read_ignored(write(content))
 
@@ -127,7 +121,7 @@ def parsed(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(text)  # noqa: S314 (our own)
 
 
-def test_junit_has_a_case_for_each_code_and_no_character_that_xml_cannot_have() -> None:
+def test_junit_has_a_case_for_each_code_and_no_character_that_xml_cannot_have():
     written = junit(Severity.ERROR)
 
     suite = parsed(written)
@@ -136,14 +130,14 @@ def test_junit_has_a_case_for_each_code_and_no_character_that_xml_cannot_have() 
     assert written == (GOLDEN / "survey-junit.xml").read_text(encoding="utf-8")
 
 
-def test_junit_fails_what_the_exit_status_fails() -> None:
+def test_junit_fails_what_the_exit_status_fails():
     suite = parsed(junit(Severity.WARNING))
 
     assert suite.get("failures") == "2"
     assert len(suite.findall("testcase/failure")) == 2
 
 
-def test_junit_is_what_the_command_prints(called: Run) -> None:
+def test_junit_is_what_the_command_prints(called):
     status, out, _ = called("survey", "--cluster-file", RICH, "-o", "junit", "--fail-on", "never")
 
     assert (status, parsed(out).get("failures")) == (0, "0")

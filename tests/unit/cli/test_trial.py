@@ -21,7 +21,7 @@ from cli.trial.rooms import rooms as rooms_of
 from cli.trial.sizing import Rooms, Sizing, size_claims
 from extender.kubernetes import StorageClass
 from tests.builders import GIB
-from tests.unit.cli.plans import ROOT, Golden
+from tests.unit.cli.plans import ROOT
 
 MIB = 2**20
 MOST_PODS = 16
@@ -47,7 +47,7 @@ SIZED: Mapping[str, tuple[Rooms, int, tuple[int, ...] | None]] = {
 
 
 @pytest.mark.parametrize("name", SIZED)
-def test_claims_meet_the_limits_of_disks(name: str) -> None:
+def test_claims_meet_the_limits_of_disks(name):
     given_rooms, leave, slots = SIZED[name]
     found = size_claims(given_rooms, most_pods=MOST_PODS, leave_bytes=leave * GIB)
 
@@ -62,7 +62,7 @@ def test_claims_meet_the_limits_of_disks(name: str) -> None:
     most_pods=st.integers(3, 40),
     leave=st.integers(0, 60),
 )
-def test_sizes_leave_room_and_are_clear(nodes: list[list[int]], most_pods: int, leave: int) -> None:
+def test_sizes_leave_room_and_are_clear(nodes, most_pods, leave):
     named = {f"n{number}": node for number, node in enumerate(nodes)}
     found = size_claims(named, most_pods=most_pods, leave_bytes=leave * GIB)
 
@@ -115,7 +115,7 @@ FILLERS: Mapping[str, tuple[tuple[int, ...], str, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("name", FILLERS)
-def test_other_nodes_are_filled_so_that_one_is_left(name: str) -> None:
+def test_other_nodes_are_filled_so_that_one_is_left(name):
     slots, case, fillers = FILLERS[name]
     found = tried(*slots)[case]
 
@@ -123,7 +123,7 @@ def test_other_nodes_are_filled_so_that_one_is_left(name: str) -> None:
     assert found.fillers == fillers
 
 
-def test_goals_are_those_that_the_nodes_allow() -> None:
+def test_goals_are_those_that_the_nodes_allow():
     even, uneven, two = tried(4, 4, 4, 4), tried(8, 4, 2, 2), tried(4, 4)
 
     assert [name for name, each in even.items() if isinstance(each, Case)] == [
@@ -140,7 +140,7 @@ def test_goals_are_those_that_the_nodes_allow() -> None:
     assert (drain.start, drain.pods, drain.action) == ("n1", 4, Action.DRAIN)
 
 
-def test_bursts_take_of_classes_what_replicas_are_placed_by() -> None:
+def test_bursts_take_of_classes_what_replicas_are_placed_by():
     classes = [
         class_of("a", numberOfReplicas="3", dataLocality="best-effort", recurringJobSelector="[]"),
         class_of("b", numberOfReplicas="3", dataLocality="best-effort"),
@@ -230,7 +230,7 @@ JUDGED: Mapping[str, Judged] = {
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_runs_are_right_with_all_volumes_where_they_belong(name: str) -> None:
+def test_runs_are_right_with_all_volumes_where_they_belong(name):
     case, pods, replicas, figures, is_right = JUDGED[name]
     found = outcome(
         case, Way.OURS, 1, [*map(pod_seen, pods)], {"a": "v-a", "b": "v-b"}, places(replicas),
@@ -241,7 +241,7 @@ def test_runs_are_right_with_all_volumes_where_they_belong(name: str) -> None:
     assert found.is_right is is_right
 
 
-def test_pods_ask_by_their_manifest_alone() -> None:
+def test_pods_ask_by_their_manifest_alone():
     def template(way: Way) -> dict[str, object]:
         asking = Asking(way=way, scheduler="s", image="pause")
         made = stateful_set(
@@ -295,7 +295,7 @@ WHOLE = report(
 )
 
 
-def test_tables_have_a_line_for_each_case_and_way(golden: Golden) -> None:
+def test_tables_have_a_line_for_each_case_and_way(golden):
     early = report(
         run_of(Way.OURS, 1, {}, running=0, problem="other nodes could not be filled beforehand"),
         run_of(Way.LONGHORN, 1, {"secret-1": 3}, running=3, waiting=1, seconds=None),
@@ -308,7 +308,7 @@ def test_tables_have_a_line_for_each_case_and_way(golden: Golden) -> None:
     assert "secret" not in text
 
 
-def test_page_has_the_table_and_a_bar_for_each_node() -> None:
+def test_page_has_the_table_and_a_bar_for_each_node():
     drawn = page(WHOLE)
 
     assert drawn.count("<rect") == 4

@@ -81,16 +81,14 @@ async def tried(
         ("burst", UNEVEN, {"n1": 8, "n2": 4, "n3": 2, "n4": 2}),
     ],
 )
-async def test_pods_that_ask_go_where_they_belong(
-    goal: str, slots: dict[str, int], by_node: dict[str, int]
-) -> None:
+async def test_pods_that_ask_go_where_they_belong(goal, slots, by_node):
     found = await tried(TrialCluster(slots), plan(slots, goal, ways=[Way.OURS]))
 
     assert [(each.by_node, each.is_right) for each in found] == [(by_node, True)]
 
 
 @pytest.mark.parametrize(("goal", "slots"), [("1b", UNEVEN), ("3a", EVEN)])
-async def test_pods_that_do_not_ask_are_told_apart(goal: str, slots: dict[str, int]) -> None:
+async def test_pods_that_do_not_ask_are_told_apart(goal, slots):
     found = await tried(TrialCluster(slots), plan(slots, goal, repeat=2))
 
     assert [(each.way, each.run, each.is_right) for each in found] == [
@@ -102,7 +100,7 @@ async def test_pods_that_do_not_ask_are_told_apart(goal: str, slots: dict[str, i
     assert all(each.without_room for each in found if each.way is Way.NONE)
 
 
-async def test_way_that_nobody_answers_is_left_out() -> None:
+async def test_way_that_nobody_answers_is_left_out():
     lines: list[str] = []
     cluster = TrialCluster(UNEVEN, answers=False)
     found = await tried(cluster, plan(UNEVEN, "1b"), lines)
@@ -111,7 +109,7 @@ async def test_way_that_nobody_answers_is_left_out() -> None:
     assert "ours is left out: a pod that asks gets no node in 60 s" in "\n".join(lines)
 
 
-async def test_run_that_cannot_be_set_up_is_told() -> None:
+async def test_run_that_cannot_be_set_up_is_told():
     """The rooms of nodes are other ones than they were."""
     cluster = TrialCluster({**EVEN, "n3": 1})
     found = await tried(cluster, plan(EVEN, "3a", ways=[Way.OURS]))
@@ -121,7 +119,7 @@ async def test_run_that_cannot_be_set_up_is_told() -> None:
 
 
 @pytest.mark.parametrize("goal", ["2", "3a", "3b"])
-async def test_nothing_is_left_whichever_request_was_the_last(goal: str) -> None:
+async def test_nothing_is_left_whichever_request_was_the_last(goal):
     whole = TrialCluster(EVEN)
     planned = plan(EVEN, goal)
     await tried(whole, planned)
@@ -140,7 +138,7 @@ async def test_nothing_is_left_whichever_request_was_the_last(goal: str) -> None
     assert cut_off == {True}
 
 
-async def test_clean_that_was_cut_off_is_finished_by_the_next() -> None:
+async def test_clean_that_was_cut_off_is_finished_by_the_next():
     planned = plan(UNEVEN, "1b", ways=[Way.OURS])
     for number in range(1, 60):
         cluster = TrialCluster(UNEVEN)
@@ -155,7 +153,7 @@ async def test_clean_that_was_cut_off_is_finished_by_the_next() -> None:
         assert cluster.objects == {}
 
 
-async def test_namespace_of_somebody_else_is_left_alone() -> None:
+async def test_namespace_of_somebody_else_is_left_alone():
     cluster = TrialCluster(EVEN)
     theirs = {"metadata": {"name": PREFIX, "labels": {}}}
     cluster.objects["namespaces", PREFIX] = theirs
@@ -165,7 +163,7 @@ async def test_namespace_of_somebody_else_is_left_alone() -> None:
     assert cluster.objects == {("namespaces", PREFIX): theirs}
 
 
-async def test_trial_that_is_cancelled_leaves_what_it_found() -> None:
+async def test_trial_that_is_cancelled_leaves_what_it_found():
     """As with Ctrl-C: outcomes so far stay."""
     cluster, lines = TrialCluster(UNEVEN), list[str]()
     trial = Trial(cluster, plan(UNEVEN, "1b", repeat=5), lines.append)

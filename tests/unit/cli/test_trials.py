@@ -1,7 +1,5 @@
 """Trying remedies changes nothing for good."""
 
-from typing import Any
-
 from hypothesis import given
 
 from app.settings import Settings
@@ -18,7 +16,7 @@ from tests.unit.cli.test_volumes_places import clusters
 
 
 @given(clusters())
-def test_cluster_is_as_before_once_all_was_tried(documents: list[Any]) -> None:
+def test_cluster_is_as_before_once_all_was_tried(documents):
     cluster = ClusterObjects()
     for each in documents:
         cluster.add(read(each))
@@ -32,7 +30,7 @@ def test_cluster_is_as_before_once_all_was_tried(documents: list[Any]) -> None:
     assert explainer.view.spaces is found.spaces
 
 
-def test_change_that_longhorn_refuses_gives_no_cluster() -> None:
+def test_change_that_longhorn_refuses_gives_no_cluster():
     cluster = ClusterObjects()
     cluster.add(read(node_document("a", disk_status={"storageScheduled": GIB})))
     builder = Explainer(cluster, Settings(), None, "a file").builder

@@ -14,7 +14,7 @@ from cli.kube.decoding import read_object
 from cli.kube.resources import PLANNED
 from longhorn import Volume
 from planner.records import KubernetesNode
-from tests.unit.cli.given_files import Write, nodes_of
+from tests.unit.cli.given_files import nodes_of
 
 LONGHORN = "longhorn.io/v1beta2"
 NODE = b'{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}'
@@ -50,7 +50,7 @@ def outcome(document: object) -> object:
 
 
 @given(texts)
-def test_an_object_is_read_as_if_all_of_it_were_decoded_first(text: str) -> None:
+def test_an_object_is_read_as_if_all_of_it_were_decoded_first(text):
     for origin, each in objects("c.json", ".json", f'{{"items":[{text}]}}'.encode()):
         whole = each.decoded() if isinstance(each, Undecoded) else each
 
@@ -67,11 +67,11 @@ def test_an_object_is_read_as_if_all_of_it_were_decoded_first(text: str) -> None
         ),
     ],
 )
-def test_what_is_not_asked_for_is_not_decoded(write: Write, text: bytes) -> None:
+def test_what_is_not_asked_for_is_not_decoded(write, text):
     assert nodes_of(write(text % NODE, "c.json")) == ["a"]
 
 
-def test_what_is_asked_for_and_cannot_be_parsed_is_named_with_its_place(write: Write) -> None:
+def test_what_is_asked_for_and_cannot_be_parsed_is_named_with_its_place(write):
     path = write(b'{"items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"\xff"}}]}', "c")
 
     with pytest.raises(InputError, match=r"c\[0\]\.items\[0\] cannot be parsed: 'utf-8' codec"):
@@ -79,9 +79,7 @@ def test_what_is_asked_for_and_cannot_be_parsed_is_named_with_its_place(write: W
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_objects_one_after_another_are_found_whatever_is_in_their_texts(
-    write: Write, end: str
-) -> None:
+def test_objects_one_after_another_are_found_whatever_is_in_their_texts(write, end):
     first: dict[str, Any] = {"apiVersion": LONGHORN, "kind": "Volume"}
     first |= {"metadata": {"name": "v"}, "spec": {"size": "1"}, "said": "}\n{", "in": [{}, {}]}
     text = end.join([json.dumps(first, indent=0), NODE.decode()])

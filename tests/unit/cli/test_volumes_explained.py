@@ -16,7 +16,7 @@ from cli.names import Named
 from cli.schema import schema
 from cli.volumes.command import explain_volume
 from tests.builders import GIB, core_document, document, node_document, read, upgrade_document
-from tests.unit.cli.plans import Run, Shown
+from tests.unit.cli.plans import Run
 from tests.unit.cli.situations import storage_class
 from tests.unit.cli.volumes import claim, cluster, not_ready, pod, replica, setting, volume, write
 
@@ -214,7 +214,7 @@ def facts(found: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_volume_is_explained(asked: Asked, shown: Shown, name: str) -> None:
+def test_volume_is_explained(asked, shown, name):
     expected, documents = ROWS[name]
     is_claim = any(each["kind"] == "PersistentVolumeClaim" for each in documents)
     subject = "pvc/data" if is_claim else "volume/vol"
@@ -230,7 +230,7 @@ def test_volume_is_explained(asked: Asked, shown: Shown, name: str) -> None:
 @pytest.mark.parametrize(
     ("minute", "code"), [(9, "failed_may_return"), (10, "due")], ids=["before", "after"]
 )
-def test_wait_for_a_failed_replica_is_over_after_the_interval(minute: int, code: str) -> None:
+def test_wait_for_a_failed_replica_is_over_after_the_interval(minute, code):
     objects = ClusterObjects()
     for each in cluster(FAILED_ONCE, ONE, FAILED, nodes=[not_ready("d")], **AB):
         objects.add(read(each))
@@ -251,7 +251,7 @@ def test_wait_for_a_failed_replica_is_over_after_the_interval(minute: int, code:
         *("PVC/data", "volumes.longhorn.io/vol", "persistentvolumeclaims/data"),
     ],
 )
-def test_volume_has_several_names(asked: Asked, name: str) -> None:
+def test_volume_has_several_names(asked, name):
     found = asked(cluster(volume(on="a"), ONE, TWO, *claim(), **AB), name)
 
     assert (found["claim"], found["volume"]) == ("default/data", "vol")
@@ -265,9 +265,7 @@ def test_volume_has_several_names(asked: Asked, name: str) -> None:
         ("pv/pw", "there is no PersistentVolume pw; there are pv"),
     ],
 )
-def test_unknown_name_brings_similar_ones(
-    called: Run, tmp_path: Path, name: str, text: str
-) -> None:
+def test_unknown_name_brings_similar_ones(called, tmp_path, name, text):
     file = write(tmp_path, cluster(volume(), *claim(), free="a"))
 
     status, _, err = called("filter", name, "--cluster-file", file)
@@ -275,7 +273,7 @@ def test_unknown_name_brings_similar_ones(
     assert (status, err.splitlines()[-1].endswith(text)) == (2, True)
 
 
-def test_wide_text_names_replicas_and_groups_nodes_by_reason(shown: Shown) -> None:
+def test_wide_text_names_replicas_and_groups_nodes_by_reason(shown):
     there = cluster(lacking(), ONE, *claim(), pod(on="a"), full="cd", **AB)
 
     status, text = shown("volumes/wide", there, "filter", "pvc/data", "-o", "wide")
@@ -285,7 +283,7 @@ def test_wide_text_names_replicas_and_groups_nodes_by_reason(shown: Shown) -> No
     assert "c, d: no disk of the Longhorn node has room for a volume of 10 GiB" in text
 
 
-def test_nodes_limits_what_is_shown_and_takes_names_as_kubectl_does(shown: Shown) -> None:
+def test_nodes_limits_what_is_shown_and_takes_names_as_kubectl_does(shown):
     words = ("filter", "volume/vol", "--nodes", "node/b,no/c")
 
     _, text = shown("volumes/limited", cluster(lacking(), ONE, free="abc"), *words)

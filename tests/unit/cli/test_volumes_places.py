@@ -85,9 +85,7 @@ def closed_but(documents: Sequence[Any], name: str) -> list[Any]:
 
 
 @given(clusters())
-def test_what_is_offered_takes_it_and_what_does_not_take_it_is_never_offered(
-    documents: list[Any],
-) -> None:
+def test_what_is_offered_takes_it_and_what_does_not_take_it_is_never_offered(documents):
     offered, said = candidates(view_of(documents))
 
     assert {*said.values()} <= {*PLACES, *REASONS}
@@ -97,7 +95,7 @@ def test_what_is_offered_takes_it_and_what_does_not_take_it_is_never_offered(
         assert (name in alone) is (code in TAKES), (name, code)
 
 
-def test_the_node_of_a_bound_replica_is_the_only_one() -> None:
+def test_the_node_of_a_bound_replica_is_the_only_one():
     view = view_of([node_document("a"), node_document("b"), volume(on="a")])
 
     sought = seek(view.volumes[VolumeName("vol")], view, None, only=NodeName("b"), waits=False)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 
 import pytest
 import typer
@@ -13,9 +12,8 @@ from cli.draining.report import DrainReport
 from cli.options import Output, WideOutput, warner
 from cli.watching import Answer, Waiting, Watched, ask_again, print_answers
 from tests.builders import node_document
-from tests.fakes import FakeApiServer
 from tests.unit.cli.live import put
-from tests.unit.cli.plans import ROOT, Run
+from tests.unit.cli.plans import ROOT
 from tests.unit.cli.situations import bound_claim, volume
 
 
@@ -76,7 +74,7 @@ ROWS: dict[str, tuple[float | None, Answers, list[float], Answers]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_it_asks_again_until_a_yes_or_the_end_of_the_time(name: str) -> None:
+def test_it_asks_again_until_a_yes_or_the_end_of_the_time(name):
     timeout_seconds, answers, asked_at, told = ROWS[name]
     script = Script(*answers)
 
@@ -86,7 +84,7 @@ def test_it_asks_again_until_a_yes_or_the_end_of_the_time(name: str) -> None:
     assert (script.asked_at, script.told) == (asked_at, told)
 
 
-def test_the_first_failure_is_an_error() -> None:
+def test_the_first_failure_is_an_error():
     with pytest.raises(ApiError):
         Script(AWAY).wait()
 
@@ -94,9 +92,7 @@ def test_the_first_failure_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("output", "between"), [(WideOutput.TABLE, "\n"), (Output.YAML, "---\n"), (Output.JSON, "\n")]
 )
-def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(
-    capsys: pytest.CaptureFixture[str], output: StrEnum, between: str
-) -> None:
+def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(capsys, output, between):
     one, two = Answer(text="one\n", status=1, error="what"), Answer(text="two\n", status=0)
     answers: Iterator[Answer | ApiError] = iter([one, one, AWAY, one, two, two])
     now = 0.0
@@ -122,9 +118,7 @@ def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(
 
 
 @pytest.mark.parametrize(("quiet", "said"), [(False, ["one", "two", "three"]), (True, [])])
-def test_a_problem_that_is_met_each_time_is_a_warning_once(
-    capsys: pytest.CaptureFixture[str], *, quiet: bool, said: list[str]
-) -> None:
+def test_a_problem_that_is_met_each_time_is_a_warning_once(capsys, *, quiet, said):
     warn = warner(quiet=quiet)
 
     for problems in (["one", "two"], ["two", "one"], ["one", "three"]):
@@ -137,9 +131,7 @@ LIVE = [("filter",), ("filter", "pvc/data"), ("filter", "pod/web"), ("overview",
 
 
 @pytest.mark.parametrize("command", LIVE, ids=" ".join)
-def test_files_do_not_change_and_are_not_watched(
-    called: Run, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_do_not_change_and_are_not_watched(called, command, monkeypatch):
     monkeypatch.chdir(ROOT)
 
     said = called(*command, "--cluster-file", "examples/bundle", "--watch")
@@ -148,13 +140,13 @@ def test_files_do_not_change_and_are_not_watched(
 
 
 @pytest.mark.parametrize("option", ["--interval", "--timeout"])
-def test_how_long_means_nothing_unless_it_is_watched(called: Run, option: str) -> None:
+def test_how_long_means_nothing_unless_it_is_watched(called, option):
     said = called("overview", option, "5")
 
     assert said == (2, "", "error: --interval and --timeout mean nothing without --watch\n")
 
 
-def test_stdin_is_not_watched(called: Run) -> None:
+def test_stdin_is_not_watched(called):
     status, out, err = called("filter", "-", "--watch")
 
     assert (status, out) == (2, "")
@@ -162,9 +154,7 @@ def test_stdin_is_not_watched(called: Run) -> None:
 
 
 @pytest.mark.parametrize("command", [("filter", "pvc/web"), ("overview",)], ids=" ".join)
-def test_the_first_answer_of_a_watch_is_that_without_it(
-    called: Run, server: FakeApiServer, config: str, command: tuple[str, ...]
-) -> None:
+def test_the_first_answer_of_a_watch_is_that_without_it(called, server, config, command):
     put(server, [node_document(), *bound_claim(), volume()])
     words = (*command, "--kubeconfig", config)
 

@@ -39,7 +39,7 @@ def without_room(node: Object, *sizes: int, replicas: tuple[Object, ...] = (), p
         pytest.param(200, 0, id="more-than-the-disk"),
     ],
 )
-def test_reserved_bytes_and_over_provisioning_count(percent: int, expected: int) -> None:
+def test_reserved_bytes_and_over_provisioning_count(percent, expected):
     node = longhorn_node(NODE, {"a": DiskSpec(size_bytes=100, reserved_bytes=10)})
 
     assert without_room(node, 46, 46, percent=percent) == expected
@@ -55,20 +55,20 @@ def test_reserved_bytes_and_over_provisioning_count(percent: int, expected: int)
         pytest.param(replica("v1", 50), 0, id="of-a-volume-that-is-wanted"),
     ],
 )
-def test_replicas_of_other_volumes_take_their_room(other: Object, expected: int) -> None:
+def test_replicas_of_other_volumes_take_their_room(other, expected):
     node = longhorn_node(NODE, {"a": 100, "b": 50})
 
     assert without_room(node, 60, 40, replicas=(other,), percent=100) == expected
 
 
-def test_backing_images_take_their_room() -> None:
+def test_backing_images_take_their_room():
     node = longhorn_node(NODE, {"a": 100})
     node["status"]["diskStatus"]["a"]["scheduledBackingImage"] = {"image": 30}
 
     assert [without_room(node, size, percent=100) for size in (70, 71)] == [0, 1]
 
 
-def test_nothing_fits_on_a_node_that_longhorn_does_not_know() -> None:
+def test_nothing_fits_on_a_node_that_longhorn_does_not_know():
     node = longhorn_node(NODE, {"a": 100})
     wanted = {NODE: {"v0": 10}, "node-2": {"v1": 10, "v2": 10}}
 
@@ -79,7 +79,7 @@ def test_nothing_fits_on_a_node_that_longhorn_does_not_know() -> None:
     sizes=st.lists(st.integers(0, 12), max_size=5),
     rooms=st.lists(st.integers(0, 20), min_size=1, max_size=3),
 )
-def test_as_few_volumes_are_left_out_as_can_be(sizes: list[int], rooms: list[int]) -> None:
+def test_as_few_volumes_are_left_out_as_can_be(sizes, rooms):
     node = longhorn_node(NODE, {f"disk-{number}": room for number, room in enumerate(rooms)})
 
     assert without_room(node, *sizes, percent=100) == fewest_left_out(sizes, rooms)

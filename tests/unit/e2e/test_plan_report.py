@@ -38,12 +38,12 @@ def row(**fields: Any) -> PlanRow:
         ),
     ],
 )
-def test_differences(found: PlanRow, difference: str) -> None:
+def test_differences(found, difference):
     assert found.is_foretold == (difference != "**not as planned**")
     assert render_plans([found]).rstrip().endswith(f"| {difference} |")
 
 
-def test_a_row_shows_how_many_plans_end_alike() -> None:
+def test_a_row_shows_how_many_plans_end_alike():
     shown = render_plans([row(planned_by_node=((1, 1), (2, 0)))])
 
     assert "| it | 3 | 2 | 2 | web: 1 | 1/1 | yes | 1 of 2, 2 ways | none |" in shown

@@ -153,7 +153,7 @@ def recorded(**found: object) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in ("at", "seconds")}
 
 
-async def test_a_call_is_passed_on_and_recorded(bench: Bench) -> None:
+async def test_a_call_is_passed_on_and_recorded(bench):
     service = await bench.service(ONE)
     client = await bench.connect()
 
@@ -171,7 +171,7 @@ async def test_a_call_is_passed_on_and_recorded(bench: Bench) -> None:
     "name",
     sorted(path.name for verb in ("filter", "prioritize") for path in WIRE.glob(f"{verb}-*")),
 )
-async def test_what_kube_scheduler_sent_passes_byte_for_byte(bench: Bench, name: str) -> None:
+async def test_what_kube_scheduler_sent_passes_byte_for_byte(bench, name):
     body = (WIRE / name).read_bytes()
     nodes = [{"metadata": {"name": "node-1"}}]
     service = await bench.service(ONE, body={"Nodes": {"items": nodes}, "NodeNames": None})
@@ -188,7 +188,7 @@ async def test_what_kube_scheduler_sent_passes_byte_for_byte(bench: Bench, name:
     assert (call["accepted"], call["rejected"]) == (["node-1"], {})
 
 
-async def test_an_established_connection_stays_and_a_new_one_goes_elsewhere(bench: Bench) -> None:
+async def test_an_established_connection_stays_and_a_new_one_goes_elsewhere(bench):
     first = await bench.service(ONE)
     old = await bench.connect()
     await old.ask(ASKED)
@@ -204,7 +204,7 @@ async def test_an_established_connection_stays_and_a_new_one_goes_elsewhere(benc
 
 
 @pytest.mark.parametrize("ready", [[], [Backend(ONE, LOOPBACK, 0)]])
-async def test_who_is_taken_by_nobody_is_reset(bench: Bench, ready: list[Backend]) -> None:
+async def test_who_is_taken_by_nobody_is_reset(bench, ready):
     bench.ready = ready
     client = await bench.connect()
 
@@ -214,7 +214,7 @@ async def test_who_is_taken_by_nobody_is_reset(bench: Bench, ready: list[Backend
     assert await bench.call() == recorded(error="refused", backend=ONE if ready else "")
 
 
-async def test_a_client_that_gives_up_is_noticed(bench: Bench) -> None:
+async def test_a_client_that_gives_up_is_noticed(bench):
     service = await bench.service(ONE, hangs=True)
     client = await bench.connect()
     client.writer.write(ASKED)
@@ -225,7 +225,7 @@ async def test_a_client_that_gives_up_is_noticed(bench: Bench) -> None:
     assert await bench.call() == recorded(error="client gave up")
 
 
-async def test_a_backend_that_breaks_off_resets_the_client(bench: Bench) -> None:
+async def test_a_backend_that_breaks_off_resets_the_client(bench):
     service = await bench.service(ONE, hangs=True)
     client = await bench.connect()
     client.writer.write(ASKED)
@@ -241,7 +241,7 @@ async def test_a_backend_that_breaks_off_resets_the_client(bench: Bench) -> None
     assert await bench.call() == recorded(error="reset")
 
 
-def test_a_call_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+def test_a_call_that_is_being_written_is_left_out(tmp_path):
     calls = [Call(at=1.5, seconds=0.25, pod="shop/db-0"), Call(at=2.5, seconds=0.5)]
     path = tmp_path / "calls.jsonl"
     path.write_bytes(b"\n".join(map(msgspec.json.encode, calls)))
@@ -249,7 +249,7 @@ def test_a_call_that_is_being_written_is_left_out(tmp_path: Path) -> None:
     assert read_calls(path) == calls[:1]
 
 
-def test_connections_go_to_ready_endpoints_of_the_service_at_its_port() -> None:
+def test_connections_go_to_ready_endpoints_of_the_service_at_its_port():
     port: Any = {"name": "http", "port": 41001, "protocol": "TCP"}
     service: Object = {
         "metadata": {"name": "ours"},

@@ -36,7 +36,7 @@ async def rest(end: End) -> bytes:
     return b""
 
 
-async def test_a_cut_breaks_both_sides_and_loses_what_is_under_way() -> None:
+async def test_a_cut_breaks_both_sides_and_loses_what_is_under_way():
     async with connected() as (relay, client, server):
         relay.delay_seconds = 3600.0
         server[1].write(b"late")
@@ -48,7 +48,7 @@ async def test_a_cut_breaks_both_sides_and_loses_what_is_under_way() -> None:
         assert (await rest(client), await rest(server)) == (b"", b"")
 
 
-async def test_what_the_server_sends_comes_later_and_unchanged() -> None:
+async def test_what_the_server_sends_comes_later_and_unchanged():
     loop = asyncio.get_running_loop()
     data = bytes(range(256)) * 4096
     async with connected() as (relay, client, server):

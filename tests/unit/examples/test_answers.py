@@ -62,7 +62,7 @@ def load(example: str) -> tuple[ClusterView, dict[str, PodRef], tuple[NodeName, 
     ("example", "pod", "expected"),
     [pytest.param(*answer, id=f"{answer[0]}-{answer[1]}") for answer in ANSWERS],
 )
-def test_accepted_nodes(example: str, pod: str, expected: list[str]) -> None:
+def test_accepted_nodes(example, pod, expected):
     view, pods, candidates = load(example)
 
     result = Extender(GENEROUS).filter(pods[f"default/{pod}"], candidates, view)
@@ -71,7 +71,7 @@ def test_accepted_nodes(example: str, pod: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_drained_pod_moves_to_the_node_with_room(number: int) -> None:
+def test_drained_pod_moves_to_the_node_with_room(number):
     view, pods, _ = load("goal3a")
     without_the_drained = [NodeName(f"node-{n}") for n in (2, 3, 4)]
 
@@ -81,7 +81,7 @@ def test_drained_pod_moves_to_the_node_with_room(number: int) -> None:
 
 
 @pytest.mark.parametrize("example", ["goal1", "goal2", "goal3a", "goal3b", "rich"])
-def test_every_pod_has_an_expected_answer(example: str) -> None:
+def test_every_pod_has_an_expected_answer(example):
     _, pods, _ = load(example)
 
     assert {f"default/{pod}" for name, pod, _ in ANSWERS if name == example} == set(pods)

@@ -29,14 +29,14 @@ def cluster() -> ClusterObjects:
     return found
 
 
-def test_it_has_six_nodes_in_three_zones() -> None:
+def test_it_has_six_nodes_in_three_zones():
     assert len(cluster().of(KubernetesNode)) == len(cluster().of(Node)) == 6
     assert Counter(node.zone for node in cluster().of(Node).values()) == {
         "eu-1a": 2, "eu-1b": 2, "eu-1c": 2,
     }  # fmt: skip
 
 
-def test_its_volumes_have_their_replicas_in_three_zones() -> None:
+def test_its_volumes_have_their_replicas_in_three_zones():
     replicas = cluster().of(Replica).values()
     zones = {node.name: node.zone for node in cluster().of(Node).values()}
 
@@ -49,7 +49,7 @@ def test_its_volumes_have_their_replicas_in_three_zones() -> None:
     assert wanted == {3: 8, 1: 1}
 
 
-def test_its_disks_count_the_replicas_that_are_on_them() -> None:
+def test_its_disks_count_the_replicas_that_are_on_them():
     replicas = cluster().of(Replica)
 
     for node in cluster().of(Node).values():
@@ -63,7 +63,7 @@ def test_its_disks_count_the_replicas_that_are_on_them() -> None:
     assert sorted(listed) == sorted(replicas)
 
 
-def test_all_claims_but_those_of_a_namespace_that_bundles_leave_out_are_there() -> None:
+def test_all_claims_but_those_of_a_namespace_that_bundles_leave_out_are_there():
     claims = {claim.persistent_volume for claim in cluster().of(Claim).values()}
 
     assert len(cluster().of(PersistentVolume)) == len(claims) + 1
@@ -80,7 +80,7 @@ def documents() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def test_it_prints_numbers_and_nothing_as_the_kit_does() -> None:
+def test_it_prints_numbers_and_nothing_as_the_kit_does():
     text = "".join(path.read_text(encoding="utf-8") for path in BUNDLE.rglob("*.yaml"))
 
     assert "storageMaximum: 2.147483648e+11\n" in text
@@ -105,7 +105,7 @@ def as_written(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", sorted(LONGHORN))
-def test_its_objects_satisfy_the_schema_of_longhorn(kind: str) -> None:
+def test_its_objects_satisfy_the_schema_of_longhorn(kind):
     found = [
         as_written(item)
         for path, item in documents()
@@ -121,7 +121,7 @@ def test_its_objects_satisfy_the_schema_of_longhorn(kind: str) -> None:
     assert len(found) >= 6
 
 
-def test_its_names_are_unique_and_its_sizes_whole() -> None:
+def test_its_names_are_unique_and_its_sizes_whole():
     uids = [item["metadata"]["uid"] for _, item in documents()]
 
     assert len({*uids}) == len(uids)

@@ -43,7 +43,7 @@ def node(*disks: dict[str, Any], held_gib: tuple[int, ...] = ()) -> dict[str, An
         pytest.param(node(), "", id="no-disk"),
     ],
 )
-def test_bars_are_as_full_as_the_disks(shown: dict[str, Any], expected: str) -> None:
+def test_bars_are_as_full_as_the_disks(shown, expected):
     assert bars(shown) == expected
 
 
@@ -55,15 +55,13 @@ def test_bars_are_as_full_as_the_disks(shown: dict[str, Any], expected: str) -> 
         pytest.param("", "", "                   [...]", id="the-disks-alone"),
     ],
 )
-def test_a_line_says_where_a_pod_goes(
-    pod: str, chosen: str, expected: str, capsys: Capture
-) -> None:
+def test_a_line_says_where_a_pod_goes(pod, chosen, expected, capsys):
     print_lines([row(pod, chosen, {"node-1": node(disk(100))})])
 
     assert capsys.readouterr().out == f"{expected}\n"
 
 
-def test_names_of_nodes_stand_above_their_bars(capsys: Capture) -> None:
+def test_names_of_nodes_stand_above_their_bars(capsys):
     nodes = {"node-1": node(disk(400)), "node-2": node(disk(100), disk(100))}
 
     print_lines([*table_head(nodes), row("a", "node-1", nodes)])
@@ -72,7 +70,7 @@ def test_names_of_nodes_stand_above_their_bars(capsys: Capture) -> None:
     assert names.index("node-2") == line.index("[...][...]")
 
 
-def test_nodes_of_one_reason_stand_together_within_the_width() -> None:
+def test_nodes_of_one_reason_stand_together_within_the_width():
     full = "no disk of the Longhorn node has room for a volume of 100 GiB"
     held = "Longhorn node's room is held for other pods that are being scheduled"
 
@@ -88,7 +86,7 @@ def test_nodes_of_one_reason_stand_together_within_the_width() -> None:
     assert max(map(len, lines)) <= WIDTH
 
 
-def test_the_end_counts_the_answers(capsys: Capture) -> None:
+def test_the_end_counts_the_answers(capsys):
     print_lines(verdict(checked=3, wrong=1))
 
     _, counts = capsys.readouterr().out.splitlines()

@@ -105,7 +105,7 @@ def validator(kind: str) -> Draft202012Validator:
 
 
 @every_cluster
-def test_longhorn_objects_satisfy_their_schema(example: str) -> None:
+def test_longhorn_objects_satisfy_their_schema(example):
     found = [obj for obj in load(f"{example}/cluster.yaml") if obj["apiVersion"] == LONGHORN]
 
     problems = [
@@ -119,7 +119,7 @@ def test_longhorn_objects_satisfy_their_schema(example: str) -> None:
 
 
 @pytest.mark.parametrize("file", ALL_FILES)
-def test_every_object_has_an_identity_of_its_own(file: str) -> None:
+def test_every_object_has_an_identity_of_its_own(file):
     keys = [
         (obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"])
         for obj in load(file)
@@ -129,7 +129,7 @@ def test_every_object_has_an_identity_of_its_own(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ALL_FILES)
-def test_timestamps_are_strings(file: str) -> None:
+def test_timestamps_are_strings(file):
     def leaves(value: Any) -> Iterator[Any]:
         if isinstance(value, dict | list):
             for item in value.values() if isinstance(value, dict) else value:
@@ -146,7 +146,7 @@ def test_timestamps_are_strings(file: str) -> None:
 
 
 @every_cluster
-def test_disks_count_the_replicas_and_images_that_are_on_them(example: str) -> None:
+def test_disks_count_the_replicas_and_images_that_are_on_them(example):
     replicas, images = objects(example, "Replica"), objects(example, "BackingImage")
 
     for disk in disks(example):
@@ -165,7 +165,7 @@ def test_disks_count_the_replicas_and_images_that_are_on_them(example: str) -> N
 
 
 @every_cluster
-def test_replicas_agree_with_their_volume_and_disk(example: str) -> None:
+def test_replicas_agree_with_their_volume_and_disk(example):
     volumes = objects(example, "Volume")
     on_disk = {disk.place: disk for disk in disks(example)}
 
@@ -182,7 +182,7 @@ def test_replicas_agree_with_their_volume_and_disk(example: str) -> None:
 
 
 @every_cluster
-def test_claim_persistent_volume_and_volume_agree(example: str) -> None:
+def test_claim_persistent_volume_and_volume_agree(example):
     claims = objects(example, "PersistentVolumeClaim", api_version="v1")
     persistent_volumes = objects(example, "PersistentVolume", api_version="v1")
     volumes = objects(example, "Volume")
@@ -220,7 +220,7 @@ def state_of(replica: Object) -> str:
     return "rebuilding" if status["currentState"] == "running" else "never started"
 
 
-def test_rich_has_every_kind_and_a_replica_in_every_state() -> None:
+def test_rich_has_every_kind_and_a_replica_in_every_state():
     assert all(objects("rich", kind) for kind in LONGHORN_KINDS)
     assert {state_of(replica) for replica in objects("rich", "Replica").values()} == {
         "unscheduled",
@@ -238,7 +238,7 @@ def test_rich_has_every_kind_and_a_replica_in_every_state() -> None:
     }
 
 
-def test_some_replicas_of_rich_are_not_listed_yet() -> None:
+def test_some_replicas_of_rich_are_not_listed_yet():
     listed = {name for disk in disks("rich") for name in disk.status["scheduledReplica"] or ()}
     ready = {disk.place for disk in disks("rich") if disk.is_ready}
 

@@ -132,7 +132,7 @@ def asked(random: Random) -> tuple[dict[str, Any], Claim]:
     return {"bytes": size, "modes": modes, "source": source, "block": block}, record
 
 
-def test_what_is_said_to_be_made_is_what_longhorn_makes() -> None:
+def test_what_is_said_to_be_made_is_what_longhorn_makes():
     random, objects = Random(53), known()
     answers = Counter[bool]()
     for number in range(CLAIMS):

@@ -91,7 +91,7 @@ FIVE = (*FOUR, "m5")
 ALIKE = of_gib(**dict.fromkeys(FIVE, 60))
 
 
-def test_members_that_fit_exactly_get_a_node_each() -> None:
+def test_members_that_fit_exactly_get_a_node_each():
     attempts = Attempts(ALIKE)
 
     found = attempts.ask_all(FOUR)
@@ -99,14 +99,14 @@ def test_members_that_fit_exactly_get_a_node_each() -> None:
     assert sorted(map(str, found)) == ["node-1", "node-2", "node-3", "node-4"]
 
 
-def test_without_a_group_the_first_would_be_in_the_way_of_the_second_everywhere() -> None:
+def test_without_a_group_the_first_would_be_in_the_way_of_the_second_everywhere():
     attempts = Attempts(ALIKE)
     assert len(attempts.ask("m1", group=None).accepted) == 4
 
     assert attempts.ask("m2", group=None).is_open
 
 
-def test_one_member_too_many_gets_no_node_and_need_not_wait() -> None:
+def test_one_member_too_many_gets_no_node_and_need_not_wait():
     attempts = Attempts(ALIKE)
     attempts.ask_all(FOUR)
 
@@ -117,7 +117,7 @@ def test_one_member_too_many_gets_no_node_and_need_not_wait() -> None:
     assert not last.is_open
 
 
-def test_a_member_is_held_for_on_its_node_alone() -> None:
+def test_a_member_is_held_for_on_its_node_alone():
     attempts = Attempts(ALIKE)
 
     answer = attempts.ask("m1")
@@ -129,7 +129,7 @@ def test_a_member_is_held_for_on_its_node_alone() -> None:
     assert [*answer.rejected.values()] == [MemberElsewhere()] * 3
 
 
-def test_a_member_gets_the_best_of_its_nodes_and_what_does_not_fit_says_why() -> None:
+def test_a_member_gets_the_best_of_its_nodes_and_what_does_not_fit_says_why():
     attempts = Attempts(of_gib(m1=20), disks=[40, 10, 100, 100])
 
     answer = attempts.ask("m1")
@@ -142,7 +142,7 @@ def test_a_member_gets_the_best_of_its_nodes_and_what_does_not_fit_says_why() ->
     }
 
 
-def test_several_members_share_a_node_as_far_as_there_is_room() -> None:
+def test_several_members_share_a_node_as_far_as_there_is_room():
     attempts = Attempts(of_gib(**dict.fromkeys(FIVE, 40)), disks=[100, 80])
 
     found = attempts.ask_all(FIVE)
@@ -150,7 +150,7 @@ def test_several_members_share_a_node_as_far_as_there_is_room() -> None:
     assert sorted(map(str, found)) == ["None", "node-1", "node-1", "node-2", "node-2"]
 
 
-def test_a_member_goes_where_kube_scheduler_lets_it() -> None:
+def test_a_member_goes_where_kube_scheduler_lets_it():
     """What is taken of a node besides room on disks shows in the candidates."""
     attempts = Attempts(of_gib(**dict.fromkeys(FIVE, 10)))
 
@@ -158,13 +158,13 @@ def test_a_member_goes_where_kube_scheduler_lets_it() -> None:
     assert attempts.ask("m2", "node-3").accepted == ["node-3"]
 
 
-def test_members_that_are_not_alike_do_not_overfill_a_node() -> None:
+def test_members_that_are_not_alike_do_not_overfill_a_node():
     attempts = Attempts(of_gib(large=90, small=20, middle=70), disks=[100, 100])
 
     assert attempts.ask_all(["large", "small", "middle"]) == ["node-1", "node-2", "node-2"]
 
 
-def test_a_member_that_is_not_of_the_group_is_refused_what_members_take() -> None:
+def test_a_member_that_is_not_of_the_group_is_refused_what_members_take():
     attempts = Attempts(ALIKE)
     attempts.ask_all(FOUR)
 
@@ -172,7 +172,7 @@ def test_a_member_that_is_not_of_the_group_is_refused_what_members_take() -> Non
     assert attempts.ask("m5", group=OTHER).accepted == []
 
 
-def test_a_member_that_is_asked_about_twice_is_not_in_its_own_way() -> None:
+def test_a_member_that_is_asked_about_twice_is_not_in_its_own_way():
     attempts = Attempts(ALIKE)
     attempts.ask_all(FOUR)
 
@@ -182,7 +182,7 @@ def test_a_member_that_is_asked_about_twice_is_not_in_its_own_way() -> None:
     assert len(attempts.extender.ledger) == 4
 
 
-def test_the_next_attempt_finds_all_nodes_again() -> None:
+def test_the_next_attempt_finds_all_nodes_again():
     """What was held for the attempt before may still be; each finds at least its own place free."""
     attempts = Attempts(ALIKE)
     attempts.ask_all(FIVE)
@@ -192,7 +192,7 @@ def test_the_next_attempt_finds_all_nodes_again() -> None:
     assert sorted(map(str, found)) == ["None", "node-1", "node-2", "node-3", "node-4"]
 
 
-def test_in_the_next_attempt_there_is_one_more_node() -> None:
+def test_in_the_next_attempt_there_is_one_more_node():
     attempts = Attempts(ALIKE, disks=[100, 100, 100, 100, 100])
     for name in FOUR:
         attempts.ask(name, "node-1", "node-2", "node-3", "node-4")
@@ -202,7 +202,7 @@ def test_in_the_next_attempt_there_is_one_more_node() -> None:
     assert sorted(map(str, found)) == ["node-1", "node-2", "node-3", "node-4", "node-5"]
 
 
-def test_a_member_with_data_goes_back_to_any_of_its_nodes() -> None:
+def test_a_member_with_data_goes_back_to_any_of_its_nodes():
     """It needs no room there, so nobody needs to know on which of them it is."""
     [first, *_] = ALIKE
     copies = [
@@ -219,13 +219,13 @@ def test_a_member_with_data_goes_back_to_any_of_its_nodes() -> None:
     assert found == [["node-2", "node-3"], ["node-1"], ["node-4"], []]
 
 
-def test_a_member_whose_volumes_need_nothing_on_its_node_may_go_anywhere() -> None:
+def test_a_member_whose_volumes_need_nothing_on_its_node_may_go_anywhere():
     attempts = Attempts([volume("m1", locality=Locality.DISABLED)])
 
     assert len(attempts.ask("m1").accepted) == 4
 
 
-def test_in_mode_node_each_member_gets_a_node_of_its_own() -> None:
+def test_in_mode_node_each_member_gets_a_node_of_its_own():
     attempts = Attempts(of_gib(**dict.fromkeys(FIVE, 10)), mode=Mode.NODE)
 
     found = attempts.ask_all(FIVE)
@@ -233,7 +233,7 @@ def test_in_mode_node_each_member_gets_a_node_of_its_own() -> None:
     assert sorted(map(str, found)) == ["None", "node-1", "node-2", "node-3", "node-4"]
 
 
-def test_the_time_of_all_members_runs_from_the_last_answer() -> None:
+def test_the_time_of_all_members_runs_from_the_last_answer():
     attempts = Attempts(ALIKE)
     for now, name in enumerate(FOUR):
         attempts.ask(name, now=2.0 * now)
@@ -242,7 +242,7 @@ def test_the_time_of_all_members_runs_from_the_last_answer() -> None:
     assert attempts.settle(11.0) == dict.fromkeys(FOUR, End.NOT_BOUND)
 
 
-def test_a_member_that_got_no_node_keeps_nobody_waiting() -> None:
+def test_a_member_that_got_no_node_keeps_nobody_waiting():
     attempts = Attempts(ALIKE)
     attempts.ask_all(FOUR)
     attempts.ask("m5", now=4.0)
@@ -251,7 +251,7 @@ def test_a_member_that_got_no_node_keeps_nobody_waiting() -> None:
 
 
 @pytest.mark.parametrize("group", [OTHER, None], ids=["same-name-elsewhere", "no-group"])
-def test_other_pods_keep_a_group_no_longer(group: GroupKey | None) -> None:
+def test_other_pods_keep_a_group_no_longer(group):
     attempts = Attempts(ALIKE)
     attempts.ask("m1")
     attempts.ask("m2", now=4.0, group=group)
@@ -259,7 +259,7 @@ def test_other_pods_keep_a_group_no_longer(group: GroupKey | None) -> None:
     assert attempts.settle(5.0) == {"m1": End.NOT_BOUND}
 
 
-def test_a_refusal_of_the_attempt_before_does_not_end_this_one() -> None:
+def test_a_refusal_of_the_attempt_before_does_not_end_this_one():
     """It may be seen late: kube-scheduler does not wait for its own writes."""
     attempts = Attempts(ALIKE)
     attempts.ask("m1")
@@ -270,7 +270,7 @@ def test_a_refusal_of_the_attempt_before_does_not_end_this_one() -> None:
     assert attempts.settle(4.5) == {"m1": End.UNSCHEDULED}
 
 
-def test_a_group_that_was_refused_is_held_for_two_seconds() -> None:
+def test_a_group_that_was_refused_is_held_for_two_seconds():
     attempts = Attempts(ALIKE)
     attempts.ask_all(FOUR)
     for name in FOUR:
@@ -279,7 +279,7 @@ def test_a_group_that_was_refused_is_held_for_two_seconds() -> None:
     assert attempts.settle(2.5) == dict.fromkeys(FOUR, End.UNSCHEDULED)
 
 
-def test_a_member_that_is_bound_has_its_own_time() -> None:
+def test_a_member_that_is_bound_has_its_own_time():
     attempts = Attempts(ALIKE)
     attempts.ask("m1")
     attempts.extender.ledger.see("uid-m1", Sighting(node=NodeName("node-1")), 1.0)
@@ -298,9 +298,7 @@ attempts_at = st.tuples(
 
 
 @given(attempts_at)
-def test_whatever_is_asked_in_which_order_no_node_is_overfilled(
-    case: tuple[list[int], list[int], list[int], Balance],
-) -> None:
+def test_whatever_is_asked_in_which_order_no_node_is_overfilled(case):
     """In whatever attempts members are asked about, some of them again."""
     members, disks, asked, balance = case
     volumes = of_gib(**{f"m{number}": gib for number, gib in enumerate(members)})
@@ -315,9 +313,7 @@ def test_whatever_is_asked_in_which_order_no_node_is_overfilled(
 
 
 @given(sizes, st.lists(st.integers(1, 12), min_size=1, max_size=5), st.integers(1, 8))
-def test_of_members_that_are_alike_as_many_get_a_node_as_there_is_room_for(
-    size: int, disks: list[int], count: int
-) -> None:
+def test_of_members_that_are_alike_as_many_get_a_node_as_there_is_room_for(size, disks, count):
     """Also in the next attempt, beside what is still held for the one before."""
     names = [f"m{number}" for number in range(count)]
     attempts = Attempts(of_gib(**dict.fromkeys(names, size)), disks)

@@ -8,7 +8,6 @@ be what finds no room.
 
 import math
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -87,9 +86,7 @@ def is_gone(event: traces.Event) -> bool:
 
 
 @pytest.mark.parametrize("name", traces.names())
-def test_what_longhorn_places_was_due_and_counts_once(
-    name: str, summarise: Callable[[str], None]
-) -> None:
+def test_what_longhorn_places_was_due_and_counts_once(name, summarise):
     live = Live()
     right: Counter[bool] = Counter()
     for event in events(name):
@@ -112,7 +109,7 @@ def test_what_longhorn_places_was_due_and_counts_once(
 
 
 @pytest.mark.parametrize("name", traces.names())
-def test_what_is_charged_is_placed_soon(name: str) -> None:
+def test_what_is_charged_is_placed_soon(name):
     """What finds room is placed when Longhorn tries again; what finds none is not charged."""
     live = Live()
     since: dict[VolumeName, float] = {}

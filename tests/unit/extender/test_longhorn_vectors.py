@@ -8,7 +8,7 @@ is not Ready, and a node whose eviction is requested, take nothing.
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,7 @@ def vectors() -> list[Vector]:
     return [decision for decision in decisions if not decision["replicas"]]
 
 
-def test_we_find_longhorns_candidates_where_we_are_not_stricter(
-    vectors: list[Vector], summarise: Callable[[str], None]
-) -> None:
+def test_we_find_longhorns_candidates_where_we_are_not_stricter(vectors, summarise):
     compared = 0
 
     for vector in vectors:
@@ -55,9 +53,7 @@ def test_we_find_longhorns_candidates_where_we_are_not_stricter(
     summarise(f"Longhorn's own decisions: {len(vectors)} lines, {compared} disks agree")
 
 
-def test_we_only_refuse_more_where_the_disk_is_not_ready_or_the_node_is_evicted(
-    vectors: list[Vector], summarise: Callable[[str], None]
-) -> None:
+def test_we_only_refuse_more_where_the_disk_is_not_ready_or_the_node_is_evicted(vectors, summarise):
     refused = 0
 
     for vector in vectors:

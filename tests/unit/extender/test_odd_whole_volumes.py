@@ -99,7 +99,7 @@ OTHER = bound(volume(size_bytes=20 * GIB))
     ("count", "due"),
     [(0, 0), (-1, 0), (None, 0), (1, 1), (20, 20), (21, 20), (2**63 - 1, 20)],
 )
-def test_a_volume_gets_as_many_replicas_as_longhorn_allows(count: int | None, due: int) -> None:
+def test_a_volume_gets_as_many_replicas_as_longhorn_allows(count, due):
     live = Live(*with_claim(numberOfReplicas=count, size=str(GIB)), *OTHER)
 
     placed = min(due, len(NODES))
@@ -109,7 +109,7 @@ def test_a_volume_gets_as_many_replicas_as_longhorn_allows(count: int | None, du
 
 
 @pytest.mark.parametrize("count", ["3", "three", 1.5, 2**63, [], True])
-def test_a_volume_with_a_count_that_is_none_is_named(count: object) -> None:
+def test_a_volume_with_a_count_that_is_none_is_named(count):
     live = Live(*with_claim(numberOfReplicas=count), *OTHER)
 
     with pytest.raises(UnresolvableClaimError, match=r"^Volume odd cannot be read; .*Replicas"):
@@ -117,7 +117,7 @@ def test_a_volume_with_a_count_that_is_none_is_named(count: object) -> None:
     assert live.ask("vol").accepted == NODES
 
 
-def test_one_that_becomes_unreadable_keeps_what_is_held_for_it() -> None:
+def test_one_that_becomes_unreadable_keeps_what_is_held_for_it():
     """It may be on its way to any disk, and what its replicas take shows on their own."""
     live = Live(*with_claim(size=str(40 * GIB), numberOfReplicas=3), *OTHER)
     live.hold(volume("odd", size_bytes=40 * GIB, locality=Locality.DISABLED, replicas=3))
@@ -134,16 +134,14 @@ def test_one_that_becomes_unreadable_keeps_what_is_held_for_it() -> None:
 
 
 @pytest.mark.parametrize("locality", ["near-by", "", "Best-Effort", None])
-def test_a_volume_of_a_locality_that_longhorn_does_not_know_is_attached_over_the_network(
-    locality: str | None,
-) -> None:
+def test_a_volume_of_a_locality_that_longhorn_does_not_know_is_attached_over_the_network(locality):
     live = Live(*with_claim(dataLocality=locality, numberOfReplicas=2), *OTHER)
 
     assert live.ask("odd").request.volumes == ()
     assert live.ask("vol").forecast == {"sure": 2, "open": 0, "nowhere": 0}
 
 
-def test_a_volume_without_status_and_engine_is_a_new_one() -> None:
+def test_a_volume_without_status_and_engine_is_a_new_one():
     [written, *_] = with_claim(numberOfReplicas=2)
 
     live = Live(written, *OTHER)
@@ -151,14 +149,14 @@ def test_a_volume_without_status_and_engine_is_a_new_one() -> None:
     assert live.ask("vol").forecast == {"sure": 2, "open": 0, "nowhere": 0}
 
 
-def test_a_volume_without_a_size_takes_no_room() -> None:
+def test_a_volume_without_a_size_takes_no_room():
     live = Live(*with_claim(size="", numberOfReplicas=3), *OTHER)
 
     assert live.ask("vol").forecast == {"sure": 0, "open": 0, "nowhere": 0}
     assert live.ask("odd").accepted == NODES
 
 
-def test_replicas_of_a_volume_that_is_not_known_count_where_they_are() -> None:
+def test_replicas_of_a_volume_that_is_not_known_count_where_they_are():
     there = replica("lost-r-1", of="lost", on="node-1", size_bytes=40 * GIB)
     coming = replica("lost-r-2", of="lost", on="", pinned_to="node-2", size_bytes=40 * GIB)
     nowhere = replica("lost-r-3", of="lost", on="", size_bytes=40 * GIB)
@@ -171,7 +169,7 @@ def test_replicas_of_a_volume_that_is_not_known_count_where_they_are() -> None:
 # --- what changes while room is held ---
 
 
-def test_zones_may_come_and_go() -> None:
+def test_zones_may_come_and_go():
     """With hard zones as many replicas find room as there are zones; no zone is one, too."""
     shop = volume("shop", locality=Locality.DISABLED, replicas=3, zone_soft=False)
     live = Live(*OTHER)
@@ -189,7 +187,7 @@ SHOP = volume("shop", size_bytes=30 * GIB, locality=Locality.DISABLED, replicas=
 
 
 @pytest.mark.parametrize("is_held", [True, False], ids=["held", "shown"])
-def test_settings_may_flip(*, is_held: bool) -> None:
+def test_settings_may_flip(*, is_held):
     """Three replicas of 30 GiB on three disks of 50; then 20 fit on each."""
     live = Live(*OTHER)
     if is_held:
@@ -214,7 +212,7 @@ def test_settings_may_flip(*, is_held: bool) -> None:
     assert forecast("replica-soft-anti-affinity", "true") == all_three
 
 
-def test_degraded_volumes_may_be_forbidden_under_way() -> None:
+def test_degraded_volumes_may_be_forbidden_under_way():
     name = "allow-volume-creation-with-degraded-availability"
     live = Live(*bound(SHOP), *OTHER)
     live.put(node("node-3", disk(maximum_bytes=20 * GIB)))
@@ -228,7 +226,7 @@ def test_degraded_volumes_may_be_forbidden_under_way() -> None:
     assert live.ask("shop").accepted == NODES
 
 
-def test_what_is_held_outlives_a_setting_that_cannot_be_read() -> None:
+def test_what_is_held_outlives_a_setting_that_cannot_be_read():
     """Longhorn places nothing meanwhile. It goes on as soon as the setting is corrected."""
     percent = "storage-over-provisioning-percentage"
     big = volume("big", size_bytes=40 * GIB, locality=Locality.DISABLED, replicas=3)
@@ -246,7 +244,7 @@ def test_what_is_held_outlives_a_setting_that_cannot_be_read() -> None:
     assert live.ask("shop").rejected == before.rejected
 
 
-def test_room_is_held_as_well_for_who_asks_meanwhile() -> None:
+def test_room_is_held_as_well_for_who_asks_meanwhile():
     percent = "storage-over-provisioning-percentage"
     live = Live(*bound(SHOP), *OTHER, setting(percent, "a lot"))
 
@@ -259,7 +257,7 @@ def test_room_is_held_as_well_for_who_asks_meanwhile() -> None:
     assert live.ask("vol").forecast == {"sure": 0, "open": 3, "nowhere": 0}
 
 
-def test_a_hold_ends_though_a_setting_cannot_be_read_if_all_is_placed() -> None:
+def test_a_hold_ends_though_a_setting_cannot_be_read_if_all_is_placed():
     there = [replica(f"shop-r-{name}", of="shop", on=name) for name in NODES]
     live = Live(*bound(SHOP), *there, setting("storage-over-provisioning-percentage", "a lot"))
     made = live.hold(SHOP)
@@ -269,7 +267,7 @@ def test_a_hold_ends_though_a_setting_cannot_be_read_if_all_is_placed() -> None:
     assert [(each.hold, each.why) for each in ended] == [(made, End.CONFIRMED)]
 
 
-def test_nodes_may_vanish_while_room_is_held_on_them() -> None:
+def test_nodes_may_vanish_while_room_is_held_on_them():
     live = Live(*OTHER)
     local = volume("local", size_bytes=40 * GIB, replicas=2)
     live.hold(local)

@@ -26,7 +26,7 @@ NODES = [NodeName("node-1"), NodeName("node-2")]
 TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 
 
-def test_filter_scores_hold_and_reports_take_one() -> None:
+def test_filter_scores_hold_and_reports_take_one():
     due = volume("due", size_bytes=20 * GIB, locality=Locality.DISABLED)
     own = volume("own", size_bytes=20 * GIB, replicas=3)
     view = view_of(*map(node, NODES), setting("default-replica-count", "3"), due, *bound(own))
@@ -44,7 +44,7 @@ def test_filter_scores_hold_and_reports_take_one() -> None:
     assert forecasts.count == 1
 
 
-def test_a_pod_without_volumes_takes_none() -> None:
+def test_a_pod_without_volumes_takes_none():
     with calls_of(Book.ask) as forecasts:
         Extender(GENEROUS).filter(
             structs.replace(pod(), claims=()), NODES, view_of(*map(node, NODES))
@@ -53,7 +53,7 @@ def test_a_pod_without_volumes_takes_none() -> None:
     assert forecasts.count == 0
 
 
-def test_a_claim_that_is_gone_since_filter_is_missed_by_scores() -> None:
+def test_a_claim_that_is_gone_since_filter_is_missed_by_scores():
     builder, extender = ViewBuilder(), Extender(GENEROUS)
     new = claim("own")
     for each in (*map(node, NODES), storage_class(), new):

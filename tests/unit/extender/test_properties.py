@@ -117,7 +117,7 @@ def values_of(cluster: Cluster) -> dict[str, str]:
 
 
 @given(clusters())
-def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster: Cluster) -> None:
+def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster):
     values = values_of(cluster)
     expected = [
         node.name
@@ -136,7 +136,7 @@ def test_a_node_is_accepted_if_and_only_if_some_assignment_holds(cluster: Cluste
 
 
 @given(clusters(own_replicas=True, pending_replicas=True))
-def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
+def test_what_is_placed_on_an_accepted_node_holds(cluster):
     view, values = cluster.view, values_of(cluster)
     result = ask(view, *cluster.claims)
     by_name = {volume.name: volume for volume in cluster.volumes}
@@ -153,7 +153,7 @@ def test_what_is_placed_on_an_accepted_node_holds(cluster: Cluster) -> None:
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True))
-def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
+def test_answer_is_that_of_packing_each_node(cluster):
     view = cluster.view
 
     answer = ask(view, *cluster.claims)
@@ -168,9 +168,7 @@ def test_answer_is_that_of_packing_each_node(cluster: Cluster) -> None:
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
-def test_each_candidate_has_one_verdict_in_whatever_order(
-    cluster: Cluster, data: st.DataObject
-) -> None:
+def test_each_candidate_has_one_verdict_in_whatever_order(cluster, data):
     view, candidates = cluster.view, [NodeName("unknown"), *(node.name for node in cluster.nodes)]
     shuffled = data.draw(st.permutations(candidates))
     claims = data.draw(st.permutations(cluster.claims))
@@ -187,9 +185,7 @@ def test_each_candidate_has_one_verdict_in_whatever_order(
 
 @FEWER
 @given(clusters(own_replicas=True), st.data())
-def test_more_room_never_turns_acceptance_into_rejection(
-    cluster: Cluster, data: st.DataObject
-) -> None:
+def test_more_room_never_turns_acceptance_into_rejection(cluster, data):
     """There are no pending replicas: a disk that grows may come to take one that it could not."""
 
     def roomier(disk: Disk) -> Disk:
@@ -213,7 +209,7 @@ def test_more_room_never_turns_acceptance_into_rejection(
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), volumes("extra"))
-def test_one_claim_more_never_adds_a_node(cluster: Cluster, extra: Volume) -> None:
+def test_one_claim_more_never_adds_a_node(cluster, extra):
     """Where nodes hold all replicas, others are left out for that reason alone; so not there."""
     before = ask(cluster.view, *cluster.claims)
     if before.basis is Basis.REPLICAS:
@@ -227,7 +223,7 @@ def test_one_claim_more_never_adds_a_node(cluster: Cluster, extra: Volume) -> No
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True))
-def test_volumes_that_need_not_be_local_cost_no_node_or_all(cluster: Cluster) -> None:
+def test_volumes_that_need_not_be_local_cost_no_node_or_all(cluster):
     remote = [
         msgspec.structs.replace(volume, locality=Locality.DISABLED) for volume in cluster.volumes
     ]
@@ -240,7 +236,7 @@ def test_volumes_that_need_not_be_local_cost_no_node_or_all(cluster: Cluster) ->
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
-def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject) -> None:
+def test_history_does_not_change_an_answer(cluster, data):
     """An extender that answered before, on this and on other clusters, answers as a new one."""
     candidates = [NodeName("unknown"), *(node.name for node in cluster.nodes)]
     remembering = Extender(GENEROUS)
@@ -262,9 +258,7 @@ def test_history_does_not_change_an_answer(cluster: Cluster, data: st.DataObject
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
-def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
-    cluster: Cluster, data: st.DataObject
-) -> None:
+def test_history_does_not_change_an_answer_when_a_view_says_what_changed(cluster, data):
     """A view that is carried on replaces single spaces, and notes their names in one log."""
     candidates = [node.name for node in cluster.nodes]
     remembering, changes = Extender(GENEROUS), ChangeLog[NodeName]()
@@ -285,9 +279,7 @@ def test_history_does_not_change_an_answer_when_a_view_says_what_changed(
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.integers(0, 5), st.integers(0, 8))
-def test_limits_only_turn_answers_into_undecided(
-    cluster: Cluster, per_node: int, per_request: int
-) -> None:
+def test_limits_only_turn_answers_into_undecided(cluster, per_node, per_request):
     view = cluster.view
     limits = StepLimits(per_node=per_node, per_request=per_request)
 
@@ -302,8 +294,8 @@ def test_limits_only_turn_answers_into_undecided(
 @FEWER
 @given(clusters(), sizes_bytes(), sizes_bytes())
 def test_text_of_a_reason_does_not_vary_with_what_is_free(
-    cluster: Cluster, available_bytes: int, scheduled_bytes: int
-) -> None:
+    cluster, available_bytes, scheduled_bytes
+):
     def otherwise_filled(disk: Disk) -> Disk:
         return msgspec.structs.replace(
             disk, available_bytes=available_bytes, scheduled_bytes=scheduled_bytes + GIB

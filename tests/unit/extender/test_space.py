@@ -6,8 +6,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from app.kube.resource import AnyRecord
-from extender import Rejection
 from extender.space import NodeSpace, There, node_space, why_unusable
 from extender.verdicts import node_rejection
 from extender.verdicts.rejections import (
@@ -24,7 +22,6 @@ from longhorn import (
     Node,
     NodeName,
     Replica,
-    Volume,
     limit_bytes,
     read_settings,
 )
@@ -56,7 +53,7 @@ def scheduled_bytes(disk: Disk, *replicas: Replica) -> int:
     return space_of(node("node-1", disk), *replicas).disks[0].scheduled_bytes
 
 
-def test_a_volume_of_that_extra_byte_fits() -> None:
+def test_a_volume_of_that_extra_byte_fits():
     limit = limit_bytes(709688309550471, 0, 252)
     tight = disk(filesystem="xfs", maximum_bytes=709688309550471)
     percent = setting("storage-over-provisioning-percentage", "252")
@@ -99,7 +96,7 @@ def test_a_volume_of_that_extra_byte_fits() -> None:
         pytest.param(disk(uuid=""), [replica(size_bytes=10)], 0, id="disk-without-uuid"),
     ],
 )
-def test_scheduled_bytes(disk: Disk, replicas: list[Replica], expected: int) -> None:
+def test_scheduled_bytes(disk, replicas, expected):
     assert scheduled_bytes(disk, *replicas) == expected
 
 
@@ -130,14 +127,14 @@ GROWN = 15 * GIB
         pytest.param(disk(), volume("other", size_bytes=GROWN), 10 * GIB, id="another-volume"),
     ],
 )
-def test_a_volume_that_is_being_expanded(disk: Disk, volume: Volume, expected: int) -> None:
+def test_a_volume_that_is_being_expanded(disk, volume, expected):
     view = view_of(node("node-1", disk), replica(), volume)
 
     [space] = view.spaces[NodeName("node-1")].disks
     assert space.scheduled_bytes == expected
 
 
-def test_of_two_that_are_being_expanded_one_may_find_room() -> None:
+def test_of_two_that_are_being_expanded_one_may_find_room():
     """60 GiB are left, and each of the two is to get 50 more."""
     both = [volume(name, size_bytes=70 * GIB) for name in "ab"]
     there = [replica(f"{name}-r-1", of=name, size_bytes=20 * GIB) for name in "ab"]
@@ -185,9 +182,7 @@ IMAGE = backing_image(size_bytes=2 * GIB)
         ),
     ],
 )
-def test_a_disk_that_gets_a_copy_of_a_backing_image(
-    disk: Disk, records: list[AnyRecord], expected: int
-) -> None:
+def test_a_disk_that_gets_a_copy_of_a_backing_image(disk, records, expected):
     view = view_of(node("node-1", disk), node("node-2"), replica(), *records)
 
     [space] = view.spaces[NodeName("node-1")].disks
@@ -195,7 +190,7 @@ def test_a_disk_that_gets_a_copy_of_a_backing_image(
     assert (space.scheduled_bytes, other.scheduled_bytes) == (expected, 0)
 
 
-def test_same_uuid_on_two_nodes_is_two_disks() -> None:
+def test_same_uuid_on_two_nodes_is_two_disks():
     clones = node("node-1", disk(uuid="same")), node("node-2", disk(uuid="same"))
     unlisted = replica(of="other", size_bytes=60 * GIB, on="node-2")
     unlisted = msgspec.structs.replace(unlisted, disk=DiskId("same"))
@@ -206,7 +201,7 @@ def test_same_uuid_on_two_nodes_is_two_disks() -> None:
     assert view.spaces[clones[1].name].disks[0].scheduled_bytes == 60 * GIB
 
 
-def test_headrooms_of_a_disk() -> None:
+def test_headrooms_of_a_disk():
     partly_used = disk(reserved_bytes=20 * GIB, available_bytes=60 * GIB, listed={"a": 30 * GIB})
 
     space = space_of(
@@ -222,7 +217,7 @@ def test_headrooms_of_a_disk() -> None:
     assert space.physical_headroom_bytes == 50 * GIB - 1
 
 
-def test_over_scheduled_disk_has_negative_headroom() -> None:
+def test_over_scheduled_disk_has_negative_headroom():
     space = space_of(node("node-1", disk(listed={"a": 130 * GIB}))).disks[0]
 
     assert space.logical_headroom_bytes == -30 * GIB
@@ -243,14 +238,14 @@ def test_over_scheduled_disk_has_negative_headroom() -> None:
         ),
     ],
 )
-def test_why_a_disk_is_unusable(disk: Disk, why: str | None) -> None:
+def test_why_a_disk_is_unusable(disk, why):
     space = space_of(node("node-1", disk))
 
     assert why_unusable(space.disks[0].disk) == why
     assert [bin_.id for bin_ in space.bins] == ([] if why else ["disk-1"])
 
 
-def test_disk_with_nothing_available_takes_nothing_even_without_a_minimum() -> None:
+def test_disk_with_nothing_available_takes_nothing_even_without_a_minimum():
     space = space_of(
         node("node-1", disk(available_bytes=0)), storage_minimal_available_percentage="0"
     )
@@ -258,7 +253,7 @@ def test_disk_with_nothing_available_takes_nothing_even_without_a_minimum() -> N
     assert space.bins == ()
 
 
-def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum() -> None:
+def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum():
     space = space_of(
         node("node-1", disk(available_bytes=1)), storage_minimal_available_percentage="0"
     )
@@ -277,7 +272,7 @@ def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum() -> Non
         pytest.param(node(evicting=True), NodeEvicting(), id="evicting"),
     ],
 )
-def test_node_that_takes_nothing_new(node: Node, expected: Rejection | None) -> None:
+def test_node_that_takes_nothing_new(node, expected):
     assert node_rejection(space_of(node)) == expected
 
 
@@ -292,11 +287,11 @@ def test_node_that_takes_nothing_new(node: Node, expected: Rejection | None) -> 
         ),
     ],
 )
-def test_pending_replicas(replica: Replica, *, is_pending: bool) -> None:
+def test_pending_replicas(replica, *, is_pending):
     assert space_of(node(), replica).pending == ((replica,) if is_pending else ())
 
 
-def test_disks_that_the_same_volumes_may_use_share_a_kind() -> None:
+def test_disks_that_the_same_volumes_may_use_share_a_kind():
     kinds: dict[DiskKind, int] = {}
     disks = (
         disk("a", tags=["x", "y"]),
@@ -310,7 +305,7 @@ def test_disks_that_the_same_volumes_may_use_share_a_kind() -> None:
     assert [bin_.kind for bin_ in space.bins] == [0, 0, 1, 2]
 
 
-def test_worked_example_of_the_accounting_page() -> None:
+def test_worked_example_of_the_accounting_page():
     example = disk(
         maximum_bytes=500 * GIB,
         reserved_bytes=50 * GIB,
@@ -359,7 +354,7 @@ def test_worked_example_of_the_accounting_page() -> None:
         ),
     ],
 )
-def test_verdicts_of_the_accounting_page(volumes: list[Volume], *, expected: bool) -> None:
+def test_verdicts_of_the_accounting_page(volumes, *, expected):
     example = disk(
         maximum_bytes=500 * GIB,
         reserved_bytes=50 * GIB,
@@ -379,7 +374,7 @@ def test_verdicts_of_the_accounting_page(volumes: list[Volume], *, expected: boo
 @pytest.mark.parametrize(
     "number", ["500", "50", "200", "675", "540", "135", "125", "75 GiB less one byte"]
 )
-def test_accounting_page_shows_the_numbers_tested_here(number: str) -> None:
+def test_accounting_page_shows_the_numbers_tested_here(number):
     page = ACCOUNTING_PAGE.read_text(encoding="utf-8")
 
     assert number in page

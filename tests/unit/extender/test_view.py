@@ -26,7 +26,7 @@ class Asking:
         return [*changed]
 
 
-def test_everything_may_have_changed_for_who_never_asked() -> None:
+def test_everything_may_have_changed_for_who_never_asked():
     log = ChangeLog[NodeName]()
     log.add(A)
 
@@ -35,7 +35,7 @@ def test_everything_may_have_changed_for_who_never_asked() -> None:
     assert changed is None
 
 
-def test_a_cursor_leads_on_from_where_it_was_given() -> None:
+def test_a_cursor_leads_on_from_where_it_was_given():
     log = ChangeLog[NodeName]()
     log.add(A)
     _, first = log.since(None)
@@ -48,7 +48,7 @@ def test_a_cursor_leads_on_from_where_it_was_given() -> None:
     assert (changed, log.since(second)) == ([B, A], ([], second))
 
 
-def test_everything_may_have_changed_after_a_cut() -> None:
+def test_everything_may_have_changed_after_a_cut():
     log = ChangeLog[NodeName]()
     _, cursor = log.since(None)
 
@@ -59,13 +59,13 @@ def test_everything_may_have_changed_after_a_cut() -> None:
     assert (changed, log.since(later)[0]) == (None, [A])
 
 
-def test_everything_may_have_changed_between_two_logs() -> None:
+def test_everything_may_have_changed_between_two_logs():
     _, cursor = ChangeLog[NodeName]().since(None)
 
     assert ChangeLog[NodeName]().since(cursor)[0] is None
 
 
-def test_only_so_many_changes_are_kept() -> None:
+def test_only_so_many_changes_are_kept():
     log = ChangeLog[NodeName]()
     _, cursor = log.since(None)
     for _ in range(2 * MOST_CHANGES):
@@ -77,7 +77,7 @@ def test_only_so_many_changes_are_kept() -> None:
     assert log.since(cursor)[0] is None
 
 
-def test_who_asks_often_hears_of_every_change_however_many_there_are() -> None:
+def test_who_asks_often_hears_of_every_change_however_many_there_are():
     log = ChangeLog[NodeName]()
     log.add(A)
     _, cursor = log.since(None)
@@ -87,7 +87,7 @@ def test_who_asks_often_hears_of_every_change_however_many_there_are() -> None:
         assert changed == [B]
 
 
-def test_each_key_learns_once_what_has_changed() -> None:
+def test_each_key_learns_once_what_has_changed():
     asking = Asking()
     asking.get("a")
     asking.log.add("node-1")
@@ -98,7 +98,7 @@ def test_each_key_learns_once_what_has_changed() -> None:
     assert asking.made == ["a", "b"]
 
 
-def test_if_everything_may_have_changed_it_is_made_anew() -> None:
+def test_if_everything_may_have_changed_it_is_made_anew():
     asking = Asking()
     asking.get("a")
     asking.log.cut()
@@ -107,7 +107,7 @@ def test_if_everything_may_have_changed_it_is_made_anew() -> None:
     assert asking.made == ["a", "a"]
 
 
-def test_another_log_tells_nothing_of_what_is_kept() -> None:
+def test_another_log_tells_nothing_of_what_is_kept():
     asking = Asking()
     asking.get("a")
     asking.log = ChangeLog()
@@ -117,7 +117,7 @@ def test_another_log_tells_nothing_of_what_is_kept() -> None:
     assert asking.made == ["a", "a"]
 
 
-def test_what_was_asked_for_longest_ago_goes_first() -> None:
+def test_what_was_asked_for_longest_ago_goes_first():
     asking = Asking(most=2)
 
     for key in "abac":

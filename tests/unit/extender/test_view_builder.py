@@ -62,7 +62,7 @@ def pieces_of_nodes(builder: ViewBuilder) -> list[int]:
     return pieces
 
 
-def test_a_changed_setting_is_settled_in_pieces_of_nodes() -> None:
+def test_a_changed_setting_is_settled_in_pieces_of_nodes():
     builder = building(*NODES)
 
     change(builder, (None, setting(OVER_PROVISIONING, "50")))
@@ -73,7 +73,7 @@ def test_a_changed_setting_is_settled_in_pieces_of_nodes() -> None:
     assert {limit_bytes(builder.view, each.name) for each in NODES} == {HALF}
 
 
-def test_nodes_that_are_asked_about_are_settled_before_the_others() -> None:
+def test_nodes_that_are_asked_about_are_settled_before_the_others():
     builder = building(*NODES)
 
     builder.apply(None, setting(OVER_PROVISIONING, "50"))
@@ -85,7 +85,7 @@ def test_nodes_that_are_asked_about_are_settled_before_the_others() -> None:
     assert {limit_bytes(builder.view, each.name) for each in NODES} == {HALF}
 
 
-def test_a_changed_setting_is_settled_in_pieces_of_volumes_before_any_node() -> None:
+def test_a_changed_setting_is_settled_in_pieces_of_volumes_before_any_node():
     names = [f"vol-{number}" for number in range(2 * VOLUMES_AT_ONCE + 1)]
     builder = building(node(), *(volume(name, locality=Locality.DISABLED) for name in names))
 
@@ -99,7 +99,7 @@ def test_a_changed_setting_is_settled_in_pieces_of_volumes_before_any_node() -> 
     assert left == [2 * VOLUMES_AT_ONCE + 1, VOLUMES_AT_ONCE + 1, 1]
 
 
-def test_all_there_is_at_first_is_settled_in_pieces() -> None:
+def test_all_there_is_at_first_is_settled_in_pieces():
     builder = ViewBuilder()
 
     change(builder, *((None, each) for each in NODES))
@@ -108,7 +108,7 @@ def test_all_there_is_at_first_is_settled_in_pieces() -> None:
     assert pieces_of_nodes(builder) == [NODES_AT_ONCE, NODES_AT_ONCE, 1]
 
 
-def test_what_changes_meanwhile_is_settled_at_once_with_the_new_setting() -> None:
+def test_what_changes_meanwhile_is_settled_at_once_with_the_new_setting():
     builder = building(*NODES)
     change(builder, (None, setting(OVER_PROVISIONING, "50")))
     placed = replica(on=LAST, size_bytes=GIB)
@@ -124,7 +124,7 @@ def test_what_changes_meanwhile_is_settled_at_once_with_the_new_setting() -> Non
     assert pieces_of_nodes(builder) == [NODES_AT_ONCE, NODES_AT_ONCE - 2]
 
 
-def test_a_setting_that_cannot_be_read_stops_all_decisions_at_once() -> None:
+def test_a_setting_that_cannot_be_read_stops_all_decisions_at_once():
     builder = building(*bound(volume()), *NODES)
     extender = Extender(GENEROUS)
     assert accepted(extender, builder.view) == [FIRST, LAST]
@@ -138,7 +138,7 @@ def test_a_setting_that_cannot_be_read_stops_all_decisions_at_once() -> None:
     assert builder.view.settings == Settings(unreadable=OVER_PROVISIONING)
 
 
-def test_no_node_has_room_again_while_it_is_not_known_what_is_due() -> None:
+def test_no_node_has_room_again_while_it_is_not_known_what_is_due():
     nonsense, sense = setting(OVER_PROVISIONING, "nonsense"), setting(OVER_PROVISIONING, "100")
     builder = building(*bound(volume()), DUE, *NODES, nonsense)
     extender = Extender(GENEROUS)
@@ -152,7 +152,7 @@ def test_no_node_has_room_again_while_it_is_not_known_what_is_due() -> None:
     assert accepted(extender, builder.view) == [FIRST, LAST]
 
 
-def test_the_volumes_of_a_changed_backing_image_are_settled_in_pieces() -> None:
+def test_the_volumes_of_a_changed_backing_image_are_settled_in_pieces():
     small, large = backing_image(size_bytes=GIB), backing_image(size_bytes=2 * GIB)
     count = VOLUMES_AT_ONCE + 1
     builder = building(
@@ -175,7 +175,7 @@ def test_the_volumes_of_a_changed_backing_image_are_settled_in_pieces() -> None:
     assert have_copy(builder.view) == len(NODES)
 
 
-def test_a_changed_replica_leaves_what_is_known_of_other_disks() -> None:
+def test_a_changed_replica_leaves_what_is_known_of_other_disks():
     before, after = replica(disk="a"), replica(disk="a", size_bytes=2 * GIB)
     other = replica("other-r-1", of="other", disk="b")
     builder = building(node("node-1", disk("a"), disk("b")), before, other)
@@ -209,9 +209,7 @@ EVERYWHERE = engine_image(*(each.name for each in NODES))
         ),
     ],
 )
-def test_what_runs_on_a_node_changes_the_verdict_of_this_node_alone(
-    before: object, after: object
-) -> None:
+def test_what_runs_on_a_node_changes_the_verdict_of_this_node_alone(before, after):
     of = volume(locality=Locality.DISABLED, engine_image="engine:1")
     image = setting("default-instance-manager-image", "manager:1")
     builder = building(*bound(of), *NODES, *RUNNING, EVERYWHERE, image)
@@ -233,7 +231,7 @@ def accepted(extender: Extender, view: ClusterView) -> Sequence[NodeName]:
     return list(extender.filter(pod("vol"), [FIRST, LAST], view).accepted)
 
 
-def test_linked_clones_change_with_what_they_share() -> None:
+def test_linked_clones_change_with_what_they_share():
     builder = building(volume("source"), volume("clone", linked_to="source"), *NODES)
     _, cursor = builder.view.volume_changes.since(None)
 

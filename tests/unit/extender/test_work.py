@@ -4,7 +4,7 @@ What an instance does without giving way is one piece of catching up, or one ans
 day hundreds of replicas are due, and most of them find no place.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,7 +28,7 @@ TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=5.0)
 ASKED = [volume(name, size_bytes=size * GIB) for name, size in (("one", 5), ("two", 60))]
 
 
-def test_a_budget_is_over_once_its_last_step_is_taken() -> None:
+def test_a_budget_is_over_once_its_last_step_is_taken():
     work = Work(2)
 
     work.spend(1)
@@ -104,7 +104,7 @@ def caught_up(extender: Extender, view: ClusterView) -> int:
 
 
 @pytest.mark.parametrize("records", DAYS.values(), ids=DAYS)
-def test_no_stretch_is_longer_than_its_bound(records: Sequence[AnyRecord]) -> None:
+def test_no_stretch_is_longer_than_its_bound(records):
     view, extender = view_on(records), Extender(Settings().step_limits)
     names = [*view.spaces]
     pieces, answers = [caught_up(extender, view)], []
@@ -120,7 +120,7 @@ def test_no_stretch_is_longer_than_its_bound(records: Sequence[AnyRecord]) -> No
     assert max(answers) <= MOST_IN_AN_ANSWER
 
 
-def test_an_answer_says_that_its_work_was_over() -> None:
+def test_an_answer_says_that_its_work_was_over():
     view = view_on(DAYS["room-for-some"])
     limits = Settings(request_step_limit=1).step_limits
     names = [*view.spaces]

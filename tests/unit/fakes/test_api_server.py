@@ -15,7 +15,6 @@ from tests.fakes import (
     CutAnswer,
     FakeApiServer,
     Fault,
-    FaultKind,
     Hang,
     LostAnswer,
     Refused,
@@ -50,7 +49,7 @@ async def create(client: ApiClient, name: str = "a") -> int:
     return (await ask(client, "POST", MAPS, body=named(name))).status
 
 
-async def test_what_is_put_or_got_is_a_copy(server: FakeApiServer) -> None:
+async def test_what_is_put_or_got_is_a_copy(server):
     put(server, "a", k="1")
 
     server.list("configmaps")[0]["data"]["k"] = "2"
@@ -74,14 +73,7 @@ async def test_what_is_put_or_got_is_a_copy(server: FakeApiServer) -> None:
         ("DELETE", f"{LEASES.path('x')}/a", {}, ("delete", "x", "a")),
     ],
 )
-async def test_calls_are_judged_in_the_words_of_rbac(
-    server: FakeApiServer,
-    client: ApiClient,
-    method: str,
-    path: str,
-    query: dict[str, str],
-    expected: tuple[str, str, str],
-) -> None:
+async def test_calls_are_judged_in_the_words_of_rbac(server, client, method, path, query, expected):
     server.authorize = lambda _: False
 
     refused = await ask(client, method, path, query=query)
@@ -92,9 +84,7 @@ async def test_calls_are_judged_in_the_words_of_rbac(
     assert (call.group, call.resource, call.client) == ("coordination.k8s.io", "leases", "us")
 
 
-async def test_without_the_gate_a_streaming_list_is_refused(
-    server: FakeApiServer, client: ApiClient
-) -> None:
+async def test_without_the_gate_a_streaming_list_is_refused(server, client):
     server.streaming_lists = False
     query = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
@@ -111,13 +101,7 @@ async def test_without_the_gate_a_streaming_list_is_refused(
         pytest.param(CutAnswer(), aiohttp.ClientPayloadError, 1, id="cut"),
     ],
 )
-async def test_a_failed_request_may_have_been_applied(
-    server: FakeApiServer,
-    client: ApiClient,
-    kind: FaultKind,
-    error: type[Exception],
-    applied: int,
-) -> None:
+async def test_a_failed_request_may_have_been_applied(server, client, kind, error, applied):
     server.faults.append(Fault(kind))
 
     with pytest.raises(error):
@@ -126,9 +110,7 @@ async def test_a_failed_request_may_have_been_applied(
     assert len(server.list("configmaps")) == applied
 
 
-async def test_a_fault_strikes_as_often_as_told_and_only_what_matches(
-    server: FakeApiServer, client: ApiClient
-) -> None:
+async def test_a_fault_strikes_as_often_as_told_and_only_what_matches(server, client):
     lists = Fault(Answer(500), matches=lambda call: call.verb == "list", times=2)
     server.faults += [Fault(WatchCut()), lists]
 
@@ -147,9 +129,7 @@ async def test_a_fault_strikes_as_often_as_told_and_only_what_matches(
         pytest.param(WatchGarbage(b'{"type":"x"}\n', 1), ["ADDED", "x", "ADDED"], id="garbage"),
     ],
 )
-async def test_a_watch_fails_after_some_events(
-    server: FakeApiServer, client: ApiClient, fault: FaultKind, expected: list[str]
-) -> None:
+async def test_a_watch_fails_after_some_events(server, client, fault, expected):
     server.faults.append(Fault(fault))
     for name in ("a", "b"):
         put(server, name)
@@ -167,9 +147,7 @@ async def test_a_watch_fails_after_some_events(
 
 
 @pytest.mark.parametrize("whom", ["us", None])
-async def test_an_outage_refuses_connections_and_breaks_watches(
-    server: FakeApiServer, client: ApiClient, whom: str | None
-) -> None:
+async def test_an_outage_refuses_connections_and_breaks_watches(server, client, whom):
     async with (
         server.client("them") as other,
         watching(client, MAPS) as ours,
@@ -187,9 +165,7 @@ async def test_an_outage_refuses_connections_and_breaks_watches(
     assert await create(client, "b") == 201
 
 
-async def test_an_answer_on_its_way_is_lost_in_an_outage(
-    server: FakeApiServer, client: ApiClient
-) -> None:
+async def test_an_answer_on_its_way_is_lost_in_an_outage(server, client):
     server.latency = lambda _: (0.0, 2.0)
     asyncio.get_running_loop().call_later(1, server.outage, "us")
 
@@ -199,9 +175,7 @@ async def test_an_answer_on_its_way_is_lost_in_an_outage(
     assert len(server.list("configmaps")) == 1
 
 
-async def test_in_a_silent_outage_nothing_comes_and_watches_go_on_after_it(
-    server: FakeApiServer, client: ApiClient
-) -> None:
+async def test_in_a_silent_outage_nothing_comes_and_watches_go_on_after_it(server, client):
     async with watching(client, MAPS) as events:
         outage = server.outage("us", silent=True)
         put(server, "a")

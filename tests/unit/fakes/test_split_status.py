@@ -44,7 +44,7 @@ async def write(api: Api, method: str, obj: Object, subresource: str = "") -> An
     return await api.patch(KIND, KEY, obj, subresource)
 
 
-async def test_a_created_object_has_no_status(api: Api) -> None:
+async def test_a_created_object_has_no_status(api):
     created = await api.create(schedule(status=GRANTED, a=5), KIND)
 
     assert created["spec"]["replicas"] == {"a": 5}
@@ -52,7 +52,7 @@ async def test_a_created_object_has_no_status(api: Api) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-async def test_a_write_to_the_status_leaves_the_rest(api: Api, method: str) -> None:
+async def test_a_write_to_the_status_leaves_the_rest(api, method):
     created = await api.create(schedule(a=5), KIND)
 
     body = schedule(version_of(created), status=GRANTED, b=7)
@@ -63,7 +63,7 @@ async def test_a_write_to_the_status_leaves_the_rest(api: Api, method: str) -> N
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-async def test_a_write_to_the_object_leaves_the_status(api: Api, method: str) -> None:
+async def test_a_write_to_the_object_leaves_the_status(api, method):
     created = await api.create(schedule(a=5), KIND)
     body = schedule(version_of(created), status=GRANTED)
     granted = await write(api, "PUT", body, "status")
@@ -76,9 +76,7 @@ async def test_a_write_to_the_object_leaves_the_status(api: Api, method: str) ->
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 @pytest.mark.parametrize("subresource", ["", "status"])
-async def test_a_write_of_an_old_version_is_a_conflict(
-    api: Api, method: str, subresource: str
-) -> None:
+async def test_a_write_of_an_old_version_is_a_conflict(api, method, subresource):
     created = await api.create(schedule(a=5), KIND)
     await write(api, "PUT", schedule(version_of(created), status=GRANTED), "status")
 

@@ -4,7 +4,7 @@ What must hold whatever happens is in `test_election_stateful`; here are exact m
 requests, and what others read.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,7 +21,7 @@ async def begun() -> Bench:
     return Bench()
 
 
-async def test_the_first_instance_creates_the_lease_and_leads() -> None:
+async def test_the_first_instance_creates_the_lease_and_leads():
     bench = Bench()
 
     asked = await bench.step()
@@ -32,7 +32,7 @@ async def test_the_first_instance_creates_the_lease_and_leads() -> None:
     assert bench.lease["spec"]["leaseTransitions"] == 0
 
 
-async def test_a_leader_renews_without_reading() -> None:
+async def test_a_leader_renews_without_reading():
     bench = await leading()
     before = bench.lease["spec"]
 
@@ -43,7 +43,7 @@ async def test_a_leader_renews_without_reading() -> None:
     assert bench.lease["spec"]["renewTime"] > before["renewTime"]
 
 
-async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline() -> None:
+async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline():
     bench = Bench(renew_deadline=5.0)
     bench.store.fault(Verb.CREATE, before=lambda: bench.pass_time(2.0))
     start = bench.now
@@ -54,7 +54,7 @@ async def test_a_leader_acts_from_the_start_of_its_write_until_the_deadline() ->
     assert not bench.leadership.is_held(start + 5.0)
 
 
-async def test_an_instance_that_was_stopped_looks_before_it_writes() -> None:
+async def test_an_instance_that_was_stopped_looks_before_it_writes():
     bench = await leading()
 
     asked = await bench.step(after=7.0)
@@ -64,7 +64,7 @@ async def test_an_instance_that_was_stopped_looks_before_it_writes() -> None:
     assert bench.reported == [True, False, True]
 
 
-async def test_an_instance_waits_from_when_the_answer_came() -> None:
+async def test_an_instance_waits_from_when_the_answer_came():
     bench = Bench()
     bench.write(lease())
     bench.store.fault(Verb.READ, before=lambda: bench.pass_time(60.0))
@@ -84,9 +84,7 @@ async def test_an_instance_waits_from_when_the_answer_came() -> None:
         pytest.param(leading, 1.0, [Verb.REPLACE, Verb.READ], id="renew"),
     ],
 )
-async def test_the_loser_of_a_race_sees_the_winner_at_once(
-    start: Callable[[], Awaitable[Bench]], after: float, asked: list[Verb]
-) -> None:
+async def test_the_loser_of_a_race_sees_the_winner_at_once(start, after, asked):
     bench = await start()
     for verb in (Verb.CREATE, Verb.REPLACE):
         bench.store.fault(verb, before=lambda: bench.write(lease(renewed=LATER)))
@@ -96,7 +94,7 @@ async def test_the_loser_of_a_race_sees_the_winner_at_once(
     assert not bench.is_leading
 
 
-async def test_a_step_gives_up_after_two_conflicts() -> None:
+async def test_a_step_gives_up_after_two_conflicts():
     bench = await leading()
     for _ in range(2):
         bench.store.fault(Verb.REPLACE, applied=False, answer=Conflict())
@@ -118,8 +116,8 @@ async def test_a_step_gives_up_after_two_conflicts() -> None:
     ],
 )
 async def test_a_leader_goes_on_in_the_same_step_if_nobody_else_holds_the_lease(
-    meddle: Callable[[Bench], None], write: Verb, transitions: int
-) -> None:
+    meddle, write, transitions
+):
     bench = await leading()
     meddle(bench)
 
@@ -133,9 +131,7 @@ async def test_a_leader_goes_on_in_the_same_step_if_nobody_else_holds_the_lease(
 
 
 @pytest.mark.parametrize("other", ["us", "them"])
-async def test_a_record_of_ours_that_was_followed_by_another_is_not_ours_when_it_comes_back(
-    other: str,
-) -> None:
+async def test_a_record_of_ours_that_was_followed_by_another_is_not_ours_when_it_comes_back(other):
     bench = await leading()
     older = bench.lease["spec"]
     bench.edit(holderIdentity=other)
@@ -147,7 +143,7 @@ async def test_a_record_of_ours_that_was_followed_by_another_is_not_ours_when_it
     assert not bench.is_leading
 
 
-async def test_the_holder_is_the_one_last_seen() -> None:
+async def test_the_holder_is_the_one_last_seen():
     bench = Bench()
     holders = [bench.election.holder]
     bench.write(lease("them"))
@@ -163,7 +159,7 @@ async def test_the_holder_is_the_one_last_seen() -> None:
     assert holders == ["", "them", "us", ""]
 
 
-async def test_claims_and_renewals_add_to_the_annotations_found_and_a_release_keeps_them() -> None:
+async def test_claims_and_renewals_add_to_the_annotations_found_and_a_release_keeps_them():
     def count(found: Mapping[str, str]) -> dict[str, str]:
         return {"count": str(int(found["count"]) + 1)}
 
@@ -178,7 +174,7 @@ async def test_claims_and_renewals_add_to_the_annotations_found_and_a_release_ke
     assert bench.lease["metadata"]["annotations"] == {"count": "3", "note": "mine"}
 
 
-async def test_the_turns_of_leadership_are_logged() -> None:
+async def test_the_turns_of_leadership_are_logged():
     bench = Bench()
 
     with capture_logs() as lines:
@@ -197,9 +193,7 @@ async def test_the_turns_of_leadership_are_logged() -> None:
         pytest.param(following, Verb.READ, "lease.unreadable", id="follower"),
     ],
 )
-async def test_trouble_is_logged_once_and_again_after_it_ended(
-    start: Callable[[], Awaitable[Bench]], verb: Verb, event: str
-) -> None:
+async def test_trouble_is_logged_once_and_again_after_it_ended(start, verb, event):
     bench = await start()
 
     with capture_logs() as lines:

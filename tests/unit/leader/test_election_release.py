@@ -1,7 +1,5 @@
 """How an instance gives the lease back."""
 
-from collections.abc import Callable
-
 import pytest
 
 from leader import Collection
@@ -10,7 +8,7 @@ from tests.unit.leader.leases import NAME
 from tests.unit.leader.store import Verb
 
 
-async def test_a_leader_stops_acting_before_it_gives_the_lease_back_once() -> None:
+async def test_a_leader_stops_acting_before_it_gives_the_lease_back_once():
     bench = await leading()
     at_write = []
     bench.store.fault(
@@ -24,7 +22,7 @@ async def test_a_leader_stops_acting_before_it_gives_the_lease_back_once() -> No
     assert bench.reported == [True, False]
 
 
-async def test_an_instance_that_never_led_has_nothing_to_give_back() -> None:
+async def test_an_instance_that_never_led_has_nothing_to_give_back():
     bench = await following()
 
     assert await bench.release() == []
@@ -32,7 +30,7 @@ async def test_an_instance_that_never_led_has_nothing_to_give_back() -> None:
 
 
 @pytest.mark.parametrize("verb", [Verb.CREATE, Verb.REPLACE])
-async def test_a_lease_in_doubt_is_read_before_it_is_given_back(verb: Verb) -> None:
+async def test_a_lease_in_doubt_is_read_before_it_is_given_back(verb):
     bench = Bench() if verb is Verb.CREATE else await leading()
     bench.store.lose(verb, applied=True)
     await bench.step(after=1.0)
@@ -43,7 +41,7 @@ async def test_a_lease_in_doubt_is_read_before_it_is_given_back(verb: Verb) -> N
     assert bench.lease["spec"]["holderIdentity"] == ""
 
 
-async def test_a_lease_in_doubt_that_cannot_be_read_is_left_for_the_next_time() -> None:
+async def test_a_lease_in_doubt_that_cannot_be_read_is_left_for_the_next_time():
     bench = await leading()
     bench.store.lose(Verb.REPLACE)
     await bench.step(after=1.0)
@@ -54,7 +52,7 @@ async def test_a_lease_in_doubt_that_cannot_be_read_is_left_for_the_next_time() 
     assert bench.lease["spec"]["holderIdentity"] == ""
 
 
-async def test_a_write_that_lands_while_giving_back_is_given_back_as_well() -> None:
+async def test_a_write_that_lands_while_giving_back_is_given_back_as_well():
     bench = await leading()
     bench.store.lose(Verb.REPLACE)
     await bench.step(after=1.0)
@@ -68,7 +66,7 @@ async def test_a_write_that_lands_while_giving_back_is_given_back_as_well() -> N
 
 
 @pytest.mark.parametrize("applied", [True, False])
-async def test_giving_back_is_tried_again_if_it_is_not_answered(*, applied: bool) -> None:
+async def test_giving_back_is_tried_again_if_it_is_not_answered(*, applied):
     bench = await leading()
     bench.store.lose(Verb.REPLACE, applied=applied)
 
@@ -86,9 +84,7 @@ async def test_giving_back_is_tried_again_if_it_is_not_answered(*, applied: bool
         pytest.param(lambda bench: bench.delete(), id="deleted"),
     ],
 )
-async def test_what_another_holds_or_deleted_is_not_given_back_and_not_ours_any_more(
-    meddle: Callable[[Bench], None],
-) -> None:
+async def test_what_another_holds_or_deleted_is_not_given_back_and_not_ours_any_more(meddle):
     bench = await leading()
     ours = bench.lease
     meddle(bench)
@@ -102,7 +98,7 @@ async def test_what_another_holds_or_deleted_is_not_given_back_and_not_ours_any_
     assert not bench.is_leading
 
 
-async def test_an_instance_that_may_not_lead_does_not_compete() -> None:
+async def test_an_instance_that_may_not_lead_does_not_compete():
     bench = Bench()
     bench.may_lead = False
 
@@ -112,7 +108,7 @@ async def test_an_instance_that_may_not_lead_does_not_compete() -> None:
     assert 0.5 <= pause <= 0.8
 
 
-async def test_a_leader_that_may_not_lead_any_more_gives_back_until_it_is_done() -> None:
+async def test_a_leader_that_may_not_lead_any_more_gives_back_until_it_is_done():
     bench = await leading()
     bench.may_lead = False
     bench.store.lose(Verb.REPLACE, times=2)

@@ -85,16 +85,16 @@ def applied(steps: Iterable[Repair], existing: Sequence[Body]) -> list[dict[str,
         pytest.param({"podIP": "10.0.0.7/24"}, {}, id="a-network"),
     ],
 )
-def test_addresses_of_a_pod(status: object, addresses: dict[str, str]) -> None:
+def test_addresses_of_a_pod(status, addresses):
     assert backend_of({**pod(), "status": status}).addresses == addresses
 
 
-def test_a_pod_is_known_by_name_uid_and_node() -> None:
+def test_a_pod_is_known_by_name_uid_and_node():
     assert backend_of(pod("us", V4)) == backend("us")
 
 
 @pytest.mark.parametrize("body", [{}, {"metadata": None, "spec": None, "status": None}])
-def test_a_half_written_pod_has_no_address(body: Body) -> None:
+def test_a_half_written_pod_has_no_address(body):
     assert backend_of(body) == Backend(pod="", uid="", node="", addresses={})
 
 
@@ -111,9 +111,7 @@ def test_a_half_written_pod_has_no_address(body: Body) -> None:
         pytest.param(None, {"IPv6": V6}, [OURS_V6], id="null"),
     ],
 )
-def test_each_family_of_the_service_has_its_slice(
-    families: list[str] | None, addresses: dict[str, str], expected: list[Body]
-) -> None:
+def test_each_family_of_the_service_has_its_slice(families, addresses, expected):
     of = service()
     of["spec"]["ipFamilies"] = families
 
@@ -130,15 +128,13 @@ def test_each_family_of_the_service_has_its_slice(
         pytest.param(None, [], id="null"),
     ],
 )
-def test_ports_are_named_as_those_of_the_service_and_lead_to_the_pods(
-    of_service: list[dict[str, Any]] | None, of_slice: list[str]
-) -> None:
+def test_ports_are_named_as_those_of_the_service_and_lead_to_the_pods(of_service, of_slice):
     [body] = desired_slices(service(ports=of_service), backend(), 8443)
 
     assert body["ports"] == [port(name, number=8443) for name in of_slice]
 
 
-def test_a_pod_on_no_node_yet_is_published_without() -> None:
+def test_a_pod_on_no_node_yet_is_published_without():
     [body] = desired(to=backend_of(pod("us", V4, node=None)))
 
     assert "nodeName" not in body["endpoints"][0]
@@ -151,14 +147,14 @@ def test_a_pod_on_no_node_yet_is_published_without() -> None:
         pytest.param({"metadata": {"name": SERVICE, "uid": None}, "spec": None}, id="nulls"),
     ],
 )
-def test_a_half_written_service_has_slices_without_an_owner(of: Body) -> None:
+def test_a_half_written_service_has_slices_without_an_owner(of):
     [body] = desired(of)
 
     assert body["metadata"]["name"] == f"{SERVICE}-ipv4"
     assert body["metadata"]["ownerReferences"] == []
 
 
-def test_what_others_note_on_a_slice_is_no_reason_to_write() -> None:
+def test_what_others_note_on_a_slice_is_no_reason_to_write():
     [found] = kept(OURS)
     found["metadata"]["annotations"] = {"note": "a"}
     found["metadata"]["labels"]["team"] = "storage"
@@ -179,7 +175,7 @@ def test_what_others_note_on_a_slice_is_no_reason_to_write() -> None:
         pytest.param(endpoint_slice(endpoint(), ownerReferences=[{"uid": "old"}]), id="old-owner"),
     ],
 )
-def test_an_edited_slice_is_written_over_its_version(found: dict[str, Any]) -> None:
+def test_an_edited_slice_is_written_over_its_version(found):
     found = Objects().put(SLICES, found)
 
     steps = repairs(desired(), [found])
@@ -188,7 +184,7 @@ def test_an_edited_slice_is_written_over_its_version(found: dict[str, Any]) -> N
     assert steps == [Replace(body={**OURS, "metadata": metadata})]
 
 
-def test_what_others_note_is_kept_when_a_slice_is_written() -> None:
+def test_what_others_note_is_kept_when_a_slice_is_written():
     [found] = kept(endpoint_slice(annotations={"note": "a"}, finalizers=["example.com/kept"]))
     found["metadata"]["labels"] |= {
         "team": "storage",
@@ -203,7 +199,7 @@ def test_what_others_note_is_kept_when_a_slice_is_written() -> None:
     }
 
 
-def test_strays_are_emptied_over_their_version_and_otherwise_left() -> None:
+def test_strays_are_emptied_over_their_version_and_otherwise_left():
     found = kept(OURS, {**STRAY, "ports": [port("web")]}, endpoint_slice(name="empty-stray"))
     stray = found[-1]
 
@@ -213,7 +209,7 @@ def test_strays_are_emptied_over_their_version_and_otherwise_left() -> None:
     assert steps == [Replace(body={**kind, **stray, "endpoints": []})]
 
 
-def test_only_slices_that_name_this_very_pod_are_withdrawn() -> None:
+def test_only_slices_that_name_this_very_pod_are_withdrawn():
     target = endpoint()["targetRef"]
     found = kept(
         OURS,
@@ -259,12 +255,7 @@ found_slices = st.lists(
 
 
 @given(families=families, addresses=pods, ports=some_ports, found=found_slices)
-def test_whatever_is_found_is_as_desired_after_one_round(
-    families: list[str],
-    addresses: dict[str, str],
-    ports: list[dict[str, Any]],
-    found: list[dict[str, Any]],
-) -> None:
+def test_whatever_is_found_is_as_desired_after_one_round(families, addresses, ports, found):
     slices = desired(service(*families, ports=ports), backend(**addresses))
     existing = kept(*found)
 

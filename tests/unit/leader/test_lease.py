@@ -49,7 +49,7 @@ def claim(observed: Observed | None, action: Action) -> dict[str, Any]:
     return claimed(observed, action=action, wall_time=NOW, settings=lease_settings())
 
 
-def test_what_is_read_is_kept() -> None:
+def test_what_is_read_is_kept():
     observed = seen(lease(uid="u"), now=100.0)
 
     assert observed == Observed(
@@ -77,7 +77,7 @@ def test_what_is_read_is_kept() -> None:
         pytest.param(lease(7, duration="8", acquired=1, renewed=[], transitions="3"), id="types"),
     ],
 )
-def test_a_lease_that_says_nothing_is_free_and_lasts_as_long_as_ours(body: dict[str, Any]) -> None:
+def test_a_lease_that_says_nothing_is_free_and_lasts_as_long_as_ours(body):
     observed = seen(body)
 
     assert observed.record == Record(
@@ -100,9 +100,7 @@ def test_a_lease_that_says_nothing_is_free_and_lasts_as_long_as_ours(body: dict[
         pytest.param({"seconds": 15}, 8, 0, id="object"),
     ],
 )
-def test_numbers_that_make_no_sense_are_those_of_a_new_lease(
-    found: object, seconds: int, transitions: int
-) -> None:
+def test_numbers_that_make_no_sense_are_those_of_a_new_lease(found, seconds, transitions):
     observed = seen(lease(duration=found, transitions=found), now=100.0)
 
     assert observed.record.duration_seconds == seconds
@@ -110,7 +108,7 @@ def test_numbers_that_make_no_sense_are_those_of_a_new_lease(
     assert observed.expires_at == 100.0 + seconds
 
 
-def test_an_annotation_does_not_prolong_a_record_but_its_version_is_taken() -> None:
+def test_an_annotation_does_not_prolong_a_record_but_its_version_is_taken():
     first = seen(lease(version="7"), now=100.0)
 
     again = seen(lease(version="8", annotations={"note": "a"}), after=first, now=104.0)
@@ -125,29 +123,27 @@ def test_an_annotation_does_not_prolong_a_record_but_its_version_is_taken() -> N
     [{"holder": "us"}, {"duration": 9}, {"acquired": ""}, {"renewed": "1970"}, {"transitions": 4}],
     ids=lambda change: next(iter(change)),
 )
-def test_any_change_of_the_record_begins_its_time_anew(change: dict[str, Any]) -> None:
+def test_any_change_of_the_record_begins_its_time_anew(change):
     first = seen(lease(), now=100.0)
 
     assert seen(lease(**change), after=first, now=104.0).seen_at == 104.0
 
 
 @pytest.mark.parametrize("duration", [1, 8, 3600])
-def test_a_deleted_lease_counts_from_when_it_is_first_missed_as_long_as_ours_would(
-    duration: int,
-) -> None:
+def test_a_deleted_lease_counts_from_when_it_is_first_missed_as_long_as_ours_would(duration):
     gone = missed(seen(lease(duration=duration), now=100.0), now=105.0)
 
     assert decided(missed(gone, now=112.9), now=112.9) is Action.WAIT
     assert decided(missed(gone, now=113.0), now=113.0) is Action.ACQUIRE
 
 
-def test_a_deleted_lease_is_created_and_not_replaced() -> None:
+def test_a_deleted_lease_is_created_and_not_replaced():
     gone = missed(seen(lease(uid="u", annotations={"note": "a"})), now=105.0)
 
     assert claim(gone, Action.ACQUIRE)["metadata"] == {"name": NAME, "namespace": NAMESPACE}
 
 
-def test_a_lease_that_comes_back_is_observed_as_any_other() -> None:
+def test_a_lease_that_comes_back_is_observed_as_any_other():
     gone = missed(seen(now=100.0), now=105.0)
 
     back = seen(lease("others", version="9"), after=gone, now=106.0)
@@ -175,7 +171,7 @@ def test_a_lease_that_comes_back_is_observed_as_any_other() -> None:
         pytest.param(seen(lease("US")), 107.9, Action.WAIT, id="another-spelling"),
     ],
 )
-def test_decide(observed: Observed | None, now: float, expected: Action) -> None:
+def test_decide(observed, now, expected):
     assert decided(observed, now, written={RENEWED}) is expected
 
 
@@ -187,15 +183,13 @@ def test_decide(observed: Observed | None, now: float, expected: Action) -> None
         pytest.param(LARGEST, Action.ACQUIRE, 0, id="begun-again"),
     ],
 )
-def test_transitions_begin_again_when_the_field_is_full(
-    transitions: int, action: Action, expected: int
-) -> None:
+def test_transitions_begin_again_when_the_field_is_full(transitions, action, expected):
     body = claim(seen(lease(transitions=transitions)), action)
 
     assert body["spec"]["leaseTransitions"] == expected
 
 
-def test_a_new_lease_is_ours_from_now() -> None:
+def test_a_new_lease_is_ours_from_now():
     assert claim(None, Action.ACQUIRE) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -219,19 +213,19 @@ NOTED: dict[str, Any] = {
 }
 
 
-def test_a_renewal_changes_nothing_but_its_time_and_how_long_it_lasts() -> None:
+def test_a_renewal_changes_nothing_but_its_time_and_how_long_it_lasts():
     body = claim(seen(lease("us", duration=1, **NOTED)), Action.RENEW)
 
     assert body == lease("us", renewed=WRITTEN, **NOTED)
 
 
-def test_a_take_over_keeps_nothing_of_the_old_holder() -> None:
+def test_a_take_over_keeps_nothing_of_the_old_holder():
     body = claim(seen(lease(duration=30, **NOTED)), Action.ACQUIRE)
 
     assert body == lease("us", acquired=WRITTEN, renewed=WRITTEN, transitions=4, **NOTED)
 
 
-def test_a_released_lease_is_free_at_once() -> None:
+def test_a_released_lease_is_free_at_once():
     body = released(seen(lease("us", **NOTED)), wall_time=NOW, settings=lease_settings())
 
     assert body == lease("", duration=1, acquired=WRITTEN, renewed=WRITTEN, **NOTED)
@@ -239,7 +233,7 @@ def test_a_released_lease_is_free_at_once() -> None:
 
 
 @pytest.mark.parametrize("found", [{}, {"annotations": None}, {"annotations": {"count": "1"}}])
-def test_annotations_are_added_to_those_found(found: dict[str, Any]) -> None:
+def test_annotations_are_added_to_those_found(found):
     def count(notes: Mapping[str, str]) -> dict[str, str]:
         return {f"after-{len(notes)}": "x"}
 
@@ -251,7 +245,7 @@ def test_annotations_are_added_to_those_found(found: dict[str, Any]) -> None:
 
 
 @given(st.datetimes(min_value=datetime(2000, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
-def test_a_time_has_six_digits_and_a_zone_and_reads_back_as_it_was(moment: datetime) -> None:
+def test_a_time_has_six_digits_and_a_zone_and_reads_back_as_it_was(moment):
     written = micro_time(moment)
 
     assert len(written) == len(WRITTEN)
@@ -271,18 +265,16 @@ def test_a_time_has_six_digits_and_a_zone_and_reads_back_as_it_was(moment: datet
         pytest.param(8, float("nan"), 1.0, id="no-number"),
     ],
 )
-def test_durations_that_are_not_safe_are_refused(
-    duration: int, deadline: float, retry: float
-) -> None:
+def test_durations_that_are_not_safe_are_refused(duration, deadline, retry):
     with pytest.raises(ValueError, match=rf"lease duration {duration} s .* retry period {retry} s"):
         lease_settings(duration=duration, renew_deadline=deadline, retry=retry)
 
 
-def test_the_defaults_and_durations_that_just_leave_room_are_safe() -> None:
+def test_the_defaults_and_durations_that_just_leave_room_are_safe():
     assert LeaseSettings(name=NAME, namespace=NAMESPACE, identity="us") == lease_settings()
     assert lease_settings(duration=1, renew_deadline=0.99, retry=0.49).duration_seconds == 1
 
 
-def test_an_instance_needs_an_identity() -> None:
+def test_an_instance_needs_an_identity():
     with pytest.raises(ValueError, match="needs an identity"):
         lease_settings("")

@@ -85,7 +85,7 @@ async def problem_of(bench: Bench) -> str:
     return error
 
 
-async def test_a_leader_is_published_and_withdraws_itself_once_when_it_stops_leading() -> None:
+async def test_a_leader_is_published_and_withdraws_itself_once_when_it_stops_leading():
     bench = Bench()
     bench.objects.put(Collection.SERVICES, service("IPv4", "IPv6"))
     bench.objects.put(Collection.PODS, pod("us", V4, V6))
@@ -113,7 +113,7 @@ async def test_a_leader_is_published_and_withdraws_itself_once_when_it_stops_lea
     assert (bench.addresses(IPV4), bench.addresses(IPV6)) == ([V4], [V6])
 
 
-async def test_who_does_not_lead_asks_for_its_own_pod_once() -> None:
+async def test_who_does_not_lead_asks_for_its_own_pod_once():
     bench = Bench()
     bench.stop_leading()
 
@@ -136,9 +136,7 @@ async def test_who_does_not_lead_asks_for_its_own_pod_once() -> None:
         ),
     ],
 )
-async def test_what_others_edit_is_mended_within_two_steps_and_no_slice_of_theirs(
-    change: Callable[[Object], None],
-) -> None:
+async def test_what_others_edit_is_mended_within_two_steps_and_no_slice_of_theirs(change):
     bench = await published()
     before = bench.slice()
     for name, labels in (("foreign", {"kubernetes.io/service-name": "other"}), ("bare", {})):
@@ -170,8 +168,8 @@ async def test_what_others_edit_is_mended_within_two_steps_and_no_slice_of_their
     ids=["selector", "no-port", "udp", "no-spec", "ipv6", "no-service", "no-address", "no-pod"],
 )
 async def test_what_keeps_the_leader_from_being_published_is_said_until_it_is_put_right(
-    name: str, body: Object | None, error: str
-) -> None:
+    name, body, error
+):
     bench, collection = Bench(), Collection.PODS if name == "us" else Collection.SERVICES
     right = bench.objects.get(collection, name)
     assert right is not None
@@ -187,7 +185,7 @@ async def test_what_keeps_the_leader_from_being_published_is_said_until_it_is_pu
 
 
 @pytest.mark.parametrize("verb", [Verb.READ, Verb.SELECT])
-async def test_what_cannot_be_read_is_a_problem_until_it_can(verb: Verb) -> None:
+async def test_what_cannot_be_read_is_a_problem_until_it_can(verb):
     bench = Bench()
     bench.store.lose(verb)
 
@@ -195,7 +193,7 @@ async def test_what_cannot_be_read_is_a_problem_until_it_can(verb: Verb) -> None
     assert await bench.step() == [Verb.CREATE]
 
 
-async def test_a_problem_is_logged_once_and_again_after_it_ended() -> None:
+async def test_a_problem_is_logged_once_and_again_after_it_ended():
     bench = await published()
 
     with capture_logs() as lines:
@@ -218,9 +216,7 @@ async def test_a_problem_is_logged_once_and_again_after_it_ended() -> None:
     ],
 )
 @pytest.mark.parametrize("verb", [Verb.CREATE, Verb.REPLACE, Verb.DELETE])
-async def test_a_write_that_fails_is_done_at_the_next_step(
-    verb: Verb, answer: Conflict | Failed, *, applied: bool
-) -> None:
+async def test_a_write_that_fails_is_done_at_the_next_step(verb, answer, *, applied):
     bench = Bench()
     if verb is Verb.REPLACE:
         bench.objects.put(SLICES, endpoint_slice(endpoint("them")))
@@ -238,14 +234,14 @@ async def test_a_write_that_fails_is_done_at_the_next_step(
 
 
 @pytest.mark.parametrize("verb", [Verb.READ, Verb.SELECT])
-async def test_nothing_is_published_if_the_lead_ends_while_reading(verb: Verb) -> None:
+async def test_nothing_is_published_if_the_lead_ends_while_reading(verb):
     bench = Bench()
     bench.store.fault(verb, after=bench.stop_leading)
 
     assert await bench.step(succeeds=False) == []
 
 
-async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading() -> None:
+async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading():
     bench = await published()
     bench.stop_leading()
     bench.store.fault(Verb.SELECT, after=bench.lead_again)
@@ -254,7 +250,7 @@ async def test_nothing_is_withdrawn_if_the_lead_returns_while_reading() -> None:
     assert bench.addresses() == [V4]
 
 
-async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back() -> None:
+async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back():
     old = Bench()
     old.objects.put(SLICES, endpoint_slice())
     new = Bench(objects=old.objects, name="next", address="10.0.0.8")
@@ -273,7 +269,7 @@ async def test_a_leader_stopped_before_its_write_does_not_take_the_service_back(
     assert new.addresses() == ["10.0.0.8"]
 
 
-async def test_who_led_leaves_its_successor_alone() -> None:
+async def test_who_led_leaves_its_successor_alone():
     old = await published()
     new = await published(objects=old.objects, name="next")
     old.stop_leading()
@@ -282,7 +278,7 @@ async def test_who_led_leaves_its_successor_alone() -> None:
     assert new.addresses() == ["10.0.0.8"]
 
 
-async def test_a_publication_without_an_answer_is_withdrawn_too() -> None:
+async def test_a_publication_without_an_answer_is_withdrawn_too():
     bench = Bench()
     bench.store.lose(Verb.CREATE, applied=True)
     await bench.step(succeeds=False)
@@ -302,9 +298,7 @@ async def test_a_publication_without_an_answer_is_withdrawn_too() -> None:
         pytest.param(Verb.REPLACE, Absent(), id="deleted-meanwhile"),
     ],
 )
-async def test_withdrawing_is_tried_until_it_is_done(
-    verb: Verb, answer: Conflict | Failed | Absent
-) -> None:
+async def test_withdrawing_is_tried_until_it_is_done(verb, answer):
     bench = await published()
     bench.stop_leading()
     for _ in range(3):
@@ -325,7 +319,7 @@ async def running(bench: Bench) -> AsyncIterator[None]:
 
 
 @pytest.mark.looptime
-async def test_the_slices_are_verified_every_so_often() -> None:
+async def test_the_slices_are_verified_every_so_often():
     bench = Bench()
     async with running(bench):
         await asyncio.sleep(1.0)
@@ -338,7 +332,7 @@ async def test_the_slices_are_verified_every_so_often() -> None:
 
 
 @pytest.mark.looptime
-async def test_a_lapse_of_the_lead_that_nobody_was_told_of_is_mended_soon() -> None:
+async def test_a_lapse_of_the_lead_that_nobody_was_told_of_is_mended_soon():
     bench = Bench()
     async with running(bench):
         await asyncio.sleep(1.0)
@@ -352,7 +346,7 @@ async def test_a_lapse_of_the_lead_that_nobody_was_told_of_is_mended_soon() -> N
 
 
 @pytest.mark.looptime
-async def test_what_failed_is_tried_again_soon() -> None:
+async def test_what_failed_is_tried_again_soon():
     bench = Bench()
     bench.store.lose(Verb.CREATE)
     async with running(bench):
@@ -364,7 +358,7 @@ async def test_what_failed_is_tried_again_soon() -> None:
 
 @pytest.mark.looptime
 @pytest.mark.parametrize("during_a_step", [True, False])
-async def test_a_change_of_the_role_is_acted_on_at_once(*, during_a_step: bool) -> None:
+async def test_a_change_of_the_role_is_acted_on_at_once(*, during_a_step):
     bench = Bench()
 
     def change() -> None:

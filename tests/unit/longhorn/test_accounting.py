@@ -1,6 +1,6 @@
 """What takes a disk, by name. The disk has 100 GiB; sizes in tables are GiB."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -149,9 +149,7 @@ SHARDS = listing(A60, images={"i": 5}, total=75)
         pytest.param(listing({"a": 40}), None, 40, 0, id="e11-no-disk-schedule"),
     ],
 )
-def test_what_counts_on_a_disk(
-    of: Disk, by: DiskSchedule | None, counted: int, contested: int
-) -> None:
+def test_what_counts_on_a_disk(of, by, counted, contested):
     found = accounted(of, by)
 
     assert (found.scheduled_bytes, found.contested_bytes) == (counted * GIB, contested * GIB)
@@ -168,7 +166,7 @@ def test_what_counts_on_a_disk(
         pytest.param(35, 5, id="and-one-that-is-gone"),
     ],
 )
-def test_shards_count_once_whatever_the_node_has_counted(nameless_gib: int, left_gib: int) -> None:
+def test_shards_count_once_whatever_the_node_has_counted(nameless_gib, left_gib):
     shards = [builders.shard(f"{name}-0", size_bytes=10 * GIB) for name in "bc"]
     of = builders.disk(listed={"a": 60 * GIB}, scheduled_bytes=(60 + nameless_gib) * GIB)
 
@@ -194,9 +192,7 @@ def test_shards_count_once_whatever_the_node_has_counted(nameless_gib: int, left
         (-1, Entry(EntryState.REJECTED, 5 * GIB), (Standing.RELEASING, 5, 0)),
     ],
 )
-def test_what_a_request_counts_with(
-    asked: int, entry: Entry | None, expected: tuple[Standing, int, int]
-) -> None:
+def test_what_a_request_counts_with(asked, entry, expected):
     found = parts({"a": asked * GIB}, {} if entry is None else {"a": entry})["a"]
 
     standing, counts, is_refused = expected
@@ -204,7 +200,7 @@ def test_what_a_request_counts_with(
     assert (found.bytes, found.refused_bytes) == (counts * GIB, is_refused * GIB)
 
 
-def test_a_request_of_nothing_that_holds_nothing_is_none() -> None:
+def test_a_request_of_nothing_that_holds_nothing_is_none():
     assert parts({"a": 0, "b": -1}, {}) == {}
 
 
@@ -218,13 +214,13 @@ def test_a_request_of_nothing_that_holds_nothing_is_none() -> None:
         ({"deleting": True}, False),
     ],
 )
-def test_which_disk_it_is_about(fields: Mapping[str, object], *, expected: bool) -> None:
+def test_which_disk_it_is_about(fields, *, expected):
     found = structs.replace(disk_schedule(), **fields)
 
     assert (accounted(disk(), found).schedule is found) is expected
 
 
-def test_a_disk_without_uuid_has_none() -> None:
+def test_a_disk_without_uuid_has_none():
     assert accounted(disk(uuid=""), disk_schedule()).schedule is None
 
 
@@ -268,14 +264,12 @@ def test_a_disk_without_uuid_has_none() -> None:
         ),
     ],
 )
-def test_what_counts_on_an_empty_disk(
-    by: DiskSchedule, replicas: Sequence[Replica], expected: int
-) -> None:
+def test_what_counts_on_an_empty_disk(by, replicas, expected):
     assert accounted(listing({}), by, *replicas).scheduled_bytes == expected * GIB
 
 
 @pytest.mark.parametrize("ready", [None, False])
-def test_one_that_is_not_ready_counts_besides_the_node(*, ready: bool | None) -> None:
+def test_one_that_is_not_ready_counts_besides_the_node(*, ready):
     by = schedule(
         {"a": 10, "b": 20, "c": 5},
         {"d": 2},
@@ -292,13 +286,13 @@ def test_one_that_is_not_ready_counts_besides_the_node(*, ready: bool | None) ->
 
 
 @pytest.mark.parametrize("by", [schedule({"y": 30}, {"y": 10}), schedule({"y": 10}, {"y": 10})])
-def test_growth_of_a_volume_counts_once_asked_for_or_not(by: DiskSchedule) -> None:
+def test_growth_of_a_volume_counts_once_asked_for_or_not(by):
     found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
 
     assert found.scheduled_bytes == 30 * GIB
 
 
-def test_growth_that_was_refused_does_not_count_twice() -> None:
+def test_growth_that_was_refused_does_not_count_twice():
     by = schedule({"y": 30}, refused={"y": 10})
 
     found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
@@ -324,13 +318,13 @@ IMAGES = {VolumeName("of-y"): backing_image("i", size_bytes=5 * GIB)}
         ),
     ],
 )
-def test_copies_of_backing_images(by: DiskSchedule, expected: int) -> None:
+def test_copies_of_backing_images(by, expected):
     found = accounted(listing({}), by, there("y"), images=IMAGES)
 
     assert found.scheduled_bytes == expected * GIB
 
 
-def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards() -> None:
+def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards():
     stale = listing({}, images={"i": 5}, total=40, ready=False)
 
     assert accounted(stale, schedule({})).scheduled_bytes == 5 * GIB
@@ -361,13 +355,13 @@ def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards() -> None:
         "not-ready",
     ],
 )
-def test_what_is_granted(by: DiskSchedule | None, *, expected: bool) -> None:
+def test_what_is_granted(by, *, expected):
     space = accounted(listing({}), by, there("y", healthy_once=False))
 
     assert (not space.undecided) is expected
 
 
-def test_what_has_data_stays_whatever_its_disk_decides() -> None:
+def test_what_has_data_stays_whatever_its_disk_decides():
     assert not accounted(listing({}), schedule({"y": 10}), there("y")).undecided
 
 
@@ -382,7 +376,7 @@ def test_what_has_data_stays_whatever_its_disk_decides() -> None:
         pytest.param(there("other", 10, healthy_once=False), False, id="not-asked-for"),
     ],
 )
-def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
+def test_what_a_disk_turns_away(replica, *, expected):
     by = schedule(
         {"new": 101, "with-data": 101, "small": 10, "grows": 101, "asked": 1},
         refused={"new": 0, "with-data": 0, "small": 0, "grows": 5},
@@ -408,15 +402,15 @@ def test_what_a_disk_turns_away(replica: Replica, *, expected: bool) -> None:
     ],
 )
 def test_what_a_disk_may_turn_away_that_cannot_take_all_it_is_to_decide_on(
-    asks: Sizes, replica: Replica, *, expected: bool
-) -> None:
+    asks, replica, *, expected
+):
     by = schedule({"old": 60, **asks}, {"old": 60}, {"gone": 0})
     space = accounted(listing({}), by, replica)
 
     assert [*space.turned_away] == ([replica.name] if expected else [])
 
 
-def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is() -> None:
+def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is():
     new = there("y", 101, healthy_once=False)
 
     [found] = accounted(
@@ -428,7 +422,7 @@ def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is() -> Non
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
-def test_a_refused_name_counts_as_far_as_it_would_fit(logs: int, left: int) -> None:
+def test_a_refused_name_counts_as_far_as_it_would_fit(logs, left):
     of = listing(
         {"mail": 40, "shop": 20, "logs": 60, "old": 10}, images={"ubuntu": 4}, total=130 + 4 + 3
     )
@@ -470,7 +464,7 @@ def scenes(draw: st.DrawFn) -> tuple[Disk, DiskSchedule, list[Replica]]:
 
 
 @given(scenes())
-def test_each_name_counts_once(scene: tuple[Disk, DiskSchedule, list[Replica]]) -> None:
+def test_each_name_counts_once(scene):
     """By a sum over names that knows nothing of how the disk is put together."""
     of, by, replicas = scene
     by = structs.replace(by, ready=True)
@@ -497,9 +491,7 @@ def test_each_name_counts_once(scene: tuple[Disk, DiskSchedule, list[Replica]]) 
 
 
 @given(scenes())
-def test_never_less_than_longhorn_itself_counts(
-    scene: tuple[Disk, DiskSchedule, list[Replica]],
-) -> None:
+def test_never_less_than_longhorn_itself_counts(scene):
     of, by, replicas = scene
     found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
@@ -508,7 +500,7 @@ def test_never_less_than_longhorn_itself_counts(
 
 
 @given(scenes())
-def test_what_is_contested_fits(scene: tuple[Disk, DiskSchedule, list[Replica]]) -> None:
+def test_what_is_contested_fits(scene):
     of, by, replicas = scene
     found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
@@ -516,9 +508,7 @@ def test_what_is_contested_fits(scene: tuple[Disk, DiskSchedule, list[Replica]])
 
 
 @given(scenes())
-def test_one_that_is_not_ready_only_adds(
-    scene: tuple[Disk, DiskSchedule, list[Replica]],
-) -> None:
+def test_one_that_is_not_ready_only_adds(scene):
     of, by, replicas = scene
     without = account(of, Settings(), replicas, node=NODE)
 

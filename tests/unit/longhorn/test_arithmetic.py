@@ -19,11 +19,11 @@ from tests.builders import GIB, MIB
         pytest.param(709688309550471, 0, 252, 1788414540067187, id="float64-gives-a-byte-more"),
     ],
 )
-def test_limit(maximum_bytes: int, reserved_bytes: int, percent: int, expected: int) -> None:
+def test_limit(maximum_bytes, reserved_bytes, percent, expected):
     assert limit_bytes(maximum_bytes, reserved_bytes, percent) == expected
 
 
-def test_exact_integers_would_give_a_byte_less() -> None:
+def test_exact_integers_would_give_a_byte_less():
     exact = 709688309550471 * 252 // 100
 
     assert limit_bytes(709688309550471, 0, 252) == exact + 1
@@ -38,7 +38,7 @@ def test_exact_integers_would_give_a_byte_less() -> None:
         pytest.param(100 * GIB, 100, 100 * GIB, id="everything"),
     ],
 )
-def test_minimal_available(maximum_bytes: int, percent: int, expected: int) -> None:
+def test_minimal_available(maximum_bytes, percent, expected):
     assert minimal_available_bytes(maximum_bytes, percent) == expected
 
 
@@ -54,5 +54,5 @@ def test_minimal_available(maximum_bytes: int, percent: int, expected: int) -> N
         pytest.param(5 * 10**9, 5 * 10**9 // (2 * MIB) * 2 * MIB + 2 * MIB, id="5-GB"),
     ],
 )
-def test_volume_size(requested_bytes: int, expected: int) -> None:
+def test_volume_size(requested_bytes, expected):
     assert volume_size_bytes(requested_bytes) == expected

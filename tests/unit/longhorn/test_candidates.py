@@ -41,7 +41,7 @@ def fits(of_disk: Json, *, size: float = 10, settings: Settings | None = None, *
     return disks_for(volume(size, **spec), node("a", of_disk), settings=settings) == ["a1"]
 
 
-def test_candidates_are_sorted_by_node_and_disk() -> None:
+def test_candidates_are_sorted_by_node_and_disk():
     found = search(volume(), node("b"), node("a", disk(), disk()))
 
     assert found.disks == (at("a1"), at("a2"), at("b1"))
@@ -65,13 +65,13 @@ def test_candidates_are_sorted_by_node_and_disk() -> None:
         pytest.param({"status": {"conditions": None}}, id="conditions-null"),
     ],
 )
-def test_node_that_takes_nothing(unusable: dict[str, Any]) -> None:
+def test_node_that_takes_nothing(unusable):
     found = search(volume(), node("a", **unusable))
 
     assert (found.disks, found.errors) == ((), (Reason.NODES_UNAVAILABLE,))
 
 
-def test_eviction_of_a_node_is_not_looked_at() -> None:
+def test_eviction_of_a_node_is_not_looked_at():
     assert disks_for(volume(), node(spec={"evictionRequested": True})) == ["a1"]
 
 
@@ -85,13 +85,13 @@ def test_eviction_of_a_node_is_not_looked_at() -> None:
         pytest.param(disk(spec={"diskType": "block"}), id="of-the-other-data-engine"),
     ],
 )
-def test_disk_that_takes_nothing(unusable: Json) -> None:
+def test_disk_that_takes_nothing(unusable):
     found = search(volume(), node("a", unusable))
 
     assert (found.disks, found.errors) == ((), (Reason.DISKS_UNAVAILABLE,))
 
 
-def test_a_disk_that_is_not_ready_is_taken() -> None:
+def test_a_disk_that_is_not_ready_is_taken():
     """Longhorn looks at Schedulable alone."""
     assert fits(disk(status={"conditions": conditions(Ready="False", Schedulable="True")}))
 
@@ -103,17 +103,17 @@ def test_a_disk_that_is_not_ready_is_taken() -> None:
         pytest.param({"status": {"diskStatus": None}}, id="status"),
     ],
 )
-def test_a_disk_must_be_in_spec_and_status(lacking: dict[str, Any]) -> None:
+def test_a_disk_must_be_in_spec_and_status(lacking):
     assert disks_for(volume(), node("a", **lacking)) == []
 
 
-def test_a_pinned_replica_goes_to_its_node_alone() -> None:
+def test_a_pinned_replica_goes_to_its_node_alone():
     nodes = node("a"), node("b")
 
     assert disks_for(volume(dataLocality="strict-local"), *nodes, pinned_to="b") == ["b1"]
 
 
-def test_a_pinned_replica_has_no_other_node() -> None:
+def test_a_pinned_replica_has_no_other_node():
     cordoned = node("b", status={"conditions": conditions(Ready="True", Schedulable="False")})
 
     found = search(volume(), node("a"), cordoned, pinned_to="b")
@@ -121,7 +121,7 @@ def test_a_pinned_replica_has_no_other_node() -> None:
     assert (found.disks, found.errors) == ((), (Reason.HARD_AFFINITY,))
 
 
-def test_a_pinned_replica_may_share_the_zone_of_others() -> None:
+def test_a_pinned_replica_may_share_the_zone_of_others():
     """Only the one node is a candidate, so that replicas elsewhere use no zone."""
     nodes = node("a", status={"zone": "z"}), node("b", status={"zone": "z"})
     settings = Settings(zone_soft_anti_affinity=False)
@@ -144,7 +144,7 @@ def test_a_pinned_replica_may_share_the_zone_of_others() -> None:
         pytest.param([{"zone": "", "region": ""}], ["a1", "b1"], id="empty-term"),
     ],
 )
-def test_topology_requirement(terms: Any, expected: list[str]) -> None:
+def test_topology_requirement(terms, expected):
     nodes = [node(n, status={"zone": f"z{n}", "region": "r"}) for n in ("a", "b")]
 
     found = search(volume(topologyRequirement=terms), *nodes)
@@ -172,29 +172,27 @@ def source(disk: str, **spec: Any) -> Replica:
         pytest.param([replica("b1", name="vol-r-1"), source("a2")], ["a2"], id="its-own"),
     ],
 )
-def test_a_linked_clone_goes_where_what_it_shares_is(
-    sources: list[Replica], expected: list[str]
-) -> None:
+def test_a_linked_clone_goes_where_what_it_shares_is(sources, expected):
     nodes = node("a", disk(), disk()), node("b", disk(), disk())
 
     assert disks_for(CLONE, *nodes, replicas=sources) == expected
 
 
 @pytest.mark.parametrize("sources", [[], [source("c1")]], ids=["none", "on-no-node"])
-def test_a_linked_clone_without_what_it_shares_goes_nowhere(sources: list[Replica]) -> None:
+def test_a_linked_clone_without_what_it_shares_goes_nowhere(sources):
     found = search(CLONE, node("a"), node("b"), replicas=sources, pinned_to="a")
 
     assert found.disks == ()
     assert found.errors == (Reason.LINKED_CLONE,)
 
 
-def test_no_topology_is_met_where_no_node_takes_replicas() -> None:
+def test_no_topology_is_met_where_no_node_takes_replicas():
     limited = volume(topologyRequirement=[{"zone": "z"}])
 
     assert search(limited).errors == (Reason.TOPOLOGY,)
 
 
-def test_nodes_whose_data_engine_is_not_ready_are_left_out() -> None:
+def test_nodes_whose_data_engine_is_not_ready_are_left_out():
     nodes = node("a"), node("b")
 
     assert disks_for(volume(), *nodes, not_starting={"a"}) == ["b1"]
@@ -213,8 +211,8 @@ def test_nodes_whose_data_engine_is_not_ready_are_left_out() -> None:
     ],
 )
 def test_the_first_test_that_leaves_no_node_gives_the_reason(
-    pinned_to: str, zone: str, not_starting: set[str], expected: Reason, *, linked: bool
-) -> None:
+    pinned_to, zone, not_starting, expected, *, linked
+):
     of = volume(20, topologyRequirement=[{"zone": zone}] if zone else [])
     of = replace(of, linked_to="source") if linked else of
     small = node("a", disk(10))
@@ -227,7 +225,7 @@ def test_the_first_test_that_leaves_no_node_gives_the_reason(
 @pytest.mark.parametrize(
     ("engine", "expected"), [("v1", ["a1"]), ("v2", ["a2"]), ("", ["a1"]), ("v3", ["a1"])]
 )
-def test_the_data_engine_decides_the_type_of_disk(engine: str, expected: list[str]) -> None:
+def test_the_data_engine_decides_the_type_of_disk(engine, expected):
     two_disks = node("a", disk(), disk(spec={"diskType": "block"}))
 
     assert disks_for(volume(dataEngine=engine), two_disks) == expected
@@ -244,9 +242,7 @@ def test_the_data_engine_decides_the_type_of_disk(engine: str, expected: list[st
         ({}, Settings(allow_empty_node_selector=False), []),
     ],
 )
-def test_selectors_of_a_backing_image_apply_as_well(
-    selectors: Json, settings: Settings, expected: list[str]
-) -> None:
+def test_selectors_of_a_backing_image_apply_as_well(selectors, settings, expected):
     tagged = node("a", disk(spec={"tags": ["ssd"]}), spec={"tags": ["fast"]})
     of_image = volume(backingImage="image", diskSelector=["ssd"], nodeSelector=["fast"])
 
@@ -255,11 +251,11 @@ def test_selectors_of_a_backing_image_apply_as_well(
     assert found == expected
 
 
-def test_a_backing_image_of_another_volume_is_no_matter() -> None:
+def test_a_backing_image_of_another_volume_is_no_matter():
     assert disks_for(volume(), node(), backing_image=image(diskSelector=["ssd"])) == ["a1"]
 
 
-def test_a_missing_backing_image_is_an_error() -> None:
+def test_a_missing_backing_image_is_an_error():
     found = search(volume(backingImage="image"), node())
 
     assert (found.disks, found.errors) == ((), (Reason.CLIENT_OPERATION_FAILED,))
@@ -277,7 +273,7 @@ def test_a_missing_backing_image_is_an_error() -> None:
         ("ext2/ext3", "v2", 16 * TIB, True),
     ],
 )
-def test_largest_file(filesystem: str, engine: str, size: int, *, expected: bool) -> None:
+def test_largest_file(filesystem, engine, size, *, expected):
     type_ = "block" if engine == "v2" else "filesystem"
     huge = disk(
         spec={"diskType": type_},
@@ -314,7 +310,7 @@ def test_largest_file(filesystem: str, engine: str, size: int, *, expected: bool
         ),
     ],
 )
-def test_room(of_disk: Json, size: float, *, expected: bool) -> None:
+def test_room(of_disk, size, *, expected):
     found = search(volume(size), node("a", of_disk))
 
     assert bool(found.disks) is expected
@@ -322,7 +318,7 @@ def test_room(of_disk: Json, size: float, *, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(("actual_bytes", "expected"), [(35 * GIB, False), (35 * GIB - 1, True)])
-def test_data_of_the_volume_is_asked_of_available(actual_bytes: int, *, expected: bool) -> None:
+def test_data_of_the_volume_is_asked_of_available(actual_bytes, *, expected):
     moving = volume(status={"actualSize": actual_bytes})
 
     assert bool(disks_for(moving, node("a", disk(available=60)))) is expected
@@ -338,11 +334,11 @@ def test_data_of_the_volume_is_asked_of_available(actual_bytes: int, *, expected
         (Settings(minimal_available_percent=0), 1, True),
     ],
 )
-def test_percentages(settings: Settings, size: float, *, expected: bool) -> None:
+def test_percentages(settings, size, *, expected):
     assert fits(disk(), size=size, settings=settings) is expected
 
 
-def test_a_disk_with_nothing_available_is_full_whatever_the_minimum() -> None:
+def test_a_disk_with_nothing_available_is_full_whatever_the_minimum():
     assert not fits(disk(available=0), settings=Settings(minimal_available_percent=-1))
 
 
@@ -361,9 +357,7 @@ def test_a_disk_with_nothing_available_is_full_whatever_the_minimum() -> None:
         ),
     ],
 )
-def test_replicas_that_storage_scheduled_misses(
-    there: Any, listed: Json | None, *, expected: bool
-) -> None:
+def test_replicas_that_storage_scheduled_misses(there, listed, *, expected):
     of_disk = disk(status={"scheduledReplica": listed})
     shares = Settings(soft_anti_affinity=True)
 
@@ -372,14 +366,14 @@ def test_replicas_that_storage_scheduled_misses(
     assert (found == ["a1"]) is expected
 
 
-def test_a_replica_on_the_disk_of_the_same_uuid_elsewhere_keeps_this_one_used() -> None:
+def test_a_replica_on_the_disk_of_the_same_uuid_elsewhere_keeps_this_one_used():
     elsewhere = replica("b1", diskID="a1")
     apart = Settings(disk_soft_anti_affinity=False)
 
     assert disks_for(volume(), node("a"), replicas=[elsewhere], settings=apart) == []
 
 
-def test_an_unreadable_setting_leaves_no_candidate() -> None:
+def test_an_unreadable_setting_leaves_no_candidate():
     unreadable = around([node_disks(node(), UNREADABLE)], UNREADABLE)
 
     found = find_candidates(replica(), volume(), [], unreadable, NOW)
@@ -387,7 +381,7 @@ def test_an_unreadable_setting_leaves_no_candidate() -> None:
     assert (found.disks, found.errors) == ((), (Reason.CLIENT_OPERATION_FAILED,))
 
 
-def test_a_disk_gives_its_first_reason_only() -> None:
+def test_a_disk_gives_its_first_reason_only():
     """Tags come before room; another disk adds its own."""
     full_and_untagged = disk(available=1)
     full = disk(available=1, spec={"tags": ["ssd"]})
@@ -400,13 +394,13 @@ def test_a_disk_gives_its_first_reason_only() -> None:
     )
 
 
-def test_nodes_without_the_tags_give_no_reason() -> None:
+def test_nodes_without_the_tags_give_no_reason():
     found = search(volume(nodeSelector=["fast"]), node())
 
     assert (found.disks, found.errors) == ((), ())
 
 
-def test_the_replica_itself_is_passed_over() -> None:
+def test_the_replica_itself_is_passed_over():
     """One that is placed already finds its own disk again."""
     placed = replica("a1", name="vol-r-1")
 

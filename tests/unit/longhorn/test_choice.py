@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhorn import Replica, Settings, choices
+from longhorn import Settings, choices
 from longhorn.balance import level_of, most_even
 from tests.unit.longhorn.objects import disk, failed, node, replica, search, volume
 
@@ -19,12 +19,12 @@ def chosen(*nodes: Any, size: float = 100, replicas: Any = (), **spec: Any) -> l
     return [candidate.disk for candidate in choices(found, of.size_bytes)]
 
 
-def test_the_node_is_chosen_before_the_disk() -> None:
+def test_the_node_is_chosen_before_the_disk():
     """B has the largest disk; until v1.10 Longhorn took that."""
     assert chosen(node("a", disk(300), disk(200)), node("b", disk(400))) == ["a1"]
 
 
-def test_greedy_choice_may_spoil_a_packing() -> None:
+def test_greedy_choice_may_spoil_a_packing():
     """Volumes of 60 and 100 fit on disks of 60 and 100, but the 60 goes to the larger one."""
     two_disks = node("a", disk(100), disk(60))
 
@@ -32,51 +32,51 @@ def test_greedy_choice_may_spoil_a_packing() -> None:
     assert chosen(two_disks, size=100) == ["a1"]
 
 
-def test_all_disks_of_all_nodes_are_balanced() -> None:
+def test_all_disks_of_all_nodes_are_balanced():
     """Of A's disks alone, taking from either would leave the same imbalance."""
     nodes = node("a", disk(400), disk(300)), node("b", disk(250))
 
     assert chosen(*nodes, size=100) == ["a1"]
 
 
-def test_ties_are_arbitrary() -> None:
+def test_ties_are_arbitrary():
     assert chosen(node("a"), node("b"), size=10) == ["a1", "b1"]
     assert chosen(node("a", disk(), disk()), size=10) == ["a1", "a2"]
 
 
-def test_tied_nodes_each_offer_their_best_disk() -> None:
+def test_tied_nodes_each_offer_their_best_disk():
     nodes = (node(name, disk(80), disk(120)) for name in ("a", "b"))
 
     assert chosen(*nodes, size=20) == ["a2", "b2"]
 
 
-def test_without_unused_room_any_candidate_is_taken() -> None:
+def test_without_unused_room_any_candidate_is_taken():
     """Over-provisioning lets them in; nothing is left to balance."""
     nodes = node("a", disk(100, scheduled=95)), node("b", disk(200, scheduled=195))
 
     assert chosen(*nodes, size=10) == ["a1", "b1"]
 
 
-def test_disks_too_small_alone_may_win_as_a_node() -> None:
+def test_disks_too_small_alone_may_win_as_a_node():
     """Then any candidate is taken, on any node."""
     nodes = node("a", disk(60), disk(60)), node("b", disk(60))
 
     assert chosen(*nodes, size=100) == ["a1", "a2", "b1"]
 
 
-def test_a_size_that_just_fits_counts() -> None:
+def test_a_size_that_just_fits_counts():
     nodes = node("a", disk(100), disk(40)), node("b", disk(50))
 
     assert chosen(*nodes, size=100) == ["a1"]
 
 
-def test_exact_fill_of_everything_leaves_nothing_to_compare() -> None:
+def test_exact_fill_of_everything_leaves_nothing_to_compare():
     nodes = node("a", disk(100)), node("b", disk(100, scheduled=100))
 
     assert chosen(*nodes, size=100) == ["a1", "b1"]
 
 
-def test_reserved_and_scheduled_bytes_are_not_unused() -> None:
+def test_reserved_and_scheduled_bytes_are_not_unused():
     """What is scheduled beyond the size counts as nothing, not as less."""
     reserved = disk(200, spec={"storageReserved": 120 * 2**30})
     over_scheduled = disk(100, scheduled=130)
@@ -86,7 +86,7 @@ def test_reserved_and_scheduled_bytes_are_not_unused() -> None:
     assert [host.unused_bytes for host in found.hosts.values()] == [{"a1": 0}]
 
 
-def test_no_candidates_no_choices() -> None:
+def test_no_candidates_no_choices():
     assert chosen(node("a"), size=300) == []
 
 
@@ -99,15 +99,13 @@ def test_no_candidates_no_choices() -> None:
         pytest.param("disabled", "b", ["a1"], id="disabled"),
     ],
 )
-def test_best_effort_prefers_the_local_node(
-    locality: str, attached_to: str, expected: list[str]
-) -> None:
+def test_best_effort_prefers_the_local_node(locality, attached_to, expected):
     nodes = node("a", disk(400)), node("b", disk(100)), node("c", disk(10))
 
     assert chosen(*nodes, size=50, dataLocality=locality, nodeID=attached_to) == expected
 
 
-def test_local_disks_outside_the_winning_group_are_not_considered() -> None:
+def test_local_disks_outside_the_winning_group_are_not_considered():
     nodes = (
         node("a", disk(100), status={"zone": "z1"}),
         node("b", disk(100), status={"zone": "z1"}),
@@ -129,7 +127,7 @@ def test_local_disks_outside_the_winning_group_are_not_considered() -> None:
         pytest.param(failed("a1", rebuildRetryCount=5), ["a1", "a2"], id="failed-is-none"),
     ],
 )
-def test_a_local_replica_ends_the_preference(there: Replica, expected: list[str]) -> None:
+def test_a_local_replica_ends_the_preference(there, expected):
     """Longhorn asks only whether it has failed."""
     nodes = node("a", disk(100), disk(100)), node("b", disk(400))
 
@@ -143,9 +141,7 @@ def test_a_local_replica_ends_the_preference(there: Replica, expected: list[str]
     takers=st.sets(st.integers(0, 5), min_size=1),
     size=st.integers(1, 8),
 )
-def test_most_even_is_least_spread_relative_to_the_mean(
-    unused: list[int], takers: set[int], size: int
-) -> None:
+def test_most_even_is_least_spread_relative_to_the_mean(unused, takers, size):
     """As Longhorn writes it: it takes the size from each in turn and compares what is left."""
     mean = (sum(unused) - size) / len(unused)
     spreads = {}

@@ -1,6 +1,5 @@
 """Where a replica of a linked clone may go: beside what it shares data with."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -44,9 +43,7 @@ def is_whole(each: Replica) -> bool:
 
 
 @given(sources=sources_, name=names)
-def test_what_a_replica_shares_with_is_the_only_one_that_will_do(
-    sources: list[Replica], name: str
-) -> None:
+def test_what_a_replica_shares_with_is_the_only_one_that_will_do(sources, name):
     [*named] = [each for each in sources if each.name == name]
     allowed = [r.disk for r in named if r.disk in DISKS and is_whole(r) and not r.evicting]
 
@@ -60,21 +57,19 @@ def test_what_a_replica_shares_with_is_the_only_one_that_will_do(
 
 
 @given(sources=sources_, name=names)
-def test_what_is_settled_only_takes_disks_away(sources: list[Replica], name: str) -> None:
+def test_what_is_settled_only_takes_disks_away(sources, name):
     settled = disks_for(CLONE, *NODES, replicas=sources, sharing=name)
 
     assert {*settled} <= {*disks_for(CLONE, *NODES, replicas=sources)}
 
 
 @given(sources=sources_, name=names)
-def test_of_other_volumes_it_says_nothing(sources: list[Replica], name: str) -> None:
+def test_of_other_volumes_it_says_nothing(sources, name):
     assert disks_for(volume(), *NODES, replicas=sources, sharing=name) == [*DISKS]
 
 
 @given(sources=sources_, name=names | st.just(""), on=st.sampled_from(DISKS))
-def test_a_failed_replica_is_rebuilt_only_beside_what_it_shares_with(
-    sources: list[Replica], name: str, on: str
-) -> None:
+def test_a_failed_replica_is_rebuilt_only_beside_what_it_shares_with(sources, name, on):
     gone = failed(on, linkedCloneSrcReplicaName=name)
     beside = [r for r in sources if r.name == name and r.disk == on and is_whole(r)]
 
@@ -88,9 +83,7 @@ def needed(*replicas: Replica) -> Need:
 
 
 @given(sources=sources_, waiting=st.lists(names | st.just(""), max_size=3))
-def test_a_volume_needs_the_disks_of_those_that_wait(
-    sources: list[Replica], waiting: Sequence[str]
-) -> None:
+def test_a_volume_needs_the_disks_of_those_that_wait(sources, waiting):
     """So whoever asks for the volume is told the same as who asks for each replica."""
     own = [replica(name=f"vol-r-{n}", linkedCloneSrcReplicaName=s) for n, s in enumerate(waiting)]
     each = [need_of(CLONE, None, [*own, *sources], one).places or frozenset() for one in own]
@@ -100,7 +93,7 @@ def test_a_volume_needs_the_disks_of_those_that_wait(
     assert needed(*own, *sources).places == expected
 
 
-def test_those_that_do_not_wait_say_nothing_of_the_volume() -> None:
+def test_those_that_do_not_wait_say_nothing_of_the_volume():
     sources = [replica(on, name=f"source-r-{on}", volumeName="source") for on in ("a1", "b1")]
     shared: dict[str, Any] = {"linkedCloneSrcReplicaName": "source-r-a1"}
     others = [

@@ -57,7 +57,7 @@ def in_plain_words(data: VolumeData, *, auto_salvage: bool) -> PlainData:
     )
 
 
-def test_it_is_what_a_plain_reading_of_the_sources_says() -> None:
+def test_it_is_what_a_plain_reading_of_the_sources_says():
     for cluster in data_clusters(examples(VOLUMES)):
         data = data_of(
             cluster.volume,
@@ -71,7 +71,7 @@ def test_it_is_what_a_plain_reading_of_the_sources_says() -> None:
         assert found == plain_data(**structs.asdict(cluster)), cluster
 
 
-def test_a_volume_is_readable_if_one_replica_is_usable() -> None:
+def test_a_volume_is_readable_if_one_replica_is_usable():
     for cluster in data_clusters(examples(VOLUMES) // 10):
         nodes, unreadable = nodes_of(cluster), cluster.unreadable_nodes
         data = data_of(cluster.volume, cluster.replicas, nodes, unreadable=unreadable)

@@ -11,7 +11,6 @@ from msgspec import structs
 
 from longhorn import (
     Closed,
-    Disk,
     DiskId,
     DiskSchedule,
     Happened,
@@ -52,7 +51,7 @@ def asking(before: DiskSchedule, **spec: float) -> DiskSchedule:
     return structs.replace(before, replicas={name: size for name, size in asked.items() if size})
 
 
-def test_scenario_01_a_new_object_becomes_ready() -> None:
+def test_scenario_01_a_new_object_becomes_ready():
     made = decision(schedule(ready=None))
 
     assert made.after == schedule(ready=True)
@@ -101,9 +100,7 @@ SCENARIOS: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("asked", "before", "after", "happened", "given"),
     [pytest.param(*row, id=name) for name, *row in SCENARIOS],
 )
-def test_scenario(
-    asked: str, before: str, after: str, happened: str, given: dict[str, Any]
-) -> None:
+def test_scenario(asked, before, after, happened, given):
     sizes = {name: float(size) for name, size in pairs(asked).items()}
 
     made = decision(schedule(sizes, pairs(before)), **given)
@@ -126,19 +123,17 @@ def pairs(text: str) -> dict[str, str]:
         ({"a": 5}, {"at": UNREADY}, Refusal.UNUSABLE),
     ],
 )
-def test_a_refusal_says_why(
-    asked: dict[str, float], given: dict[str, Any], expected: Refusal
-) -> None:
+def test_a_refusal_says_why(asked, given, expected):
     assert decision(schedule(asked), **given).refused == {owner("a"): expected}
 
 
-def test_scenario_34_a_wrong_sum_is_corrected() -> None:
+def test_scenario_34_a_wrong_sum_is_corrected():
     made = decision(schedule({"a": 60}, {"a": "S60"}, written_sum=5))
 
     assert (status(made), held(made), made.changes_status) == ({"a": "S60"}, 60, True)
 
 
-def test_scenario_15_an_owner_that_is_gone_is_purged() -> None:
+def test_scenario_15_an_owner_that_is_gone_is_purged():
     made = decision(schedule({"a": 60, "b": 60}, {"a": "S60", "b": "R0"}), gone="a")
 
     assert made.after == schedule({"b": 60}, {"b": "S60"})
@@ -146,14 +141,14 @@ def test_scenario_15_an_owner_that_is_gone_is_purged() -> None:
     assert [change.happened for change in made.changes] == [Happened.PURGED, Happened.GRANTED]
 
 
-def test_scenario_16_without_the_purged_requirement_nothing_is_left_of_it() -> None:
+def test_scenario_16_without_the_purged_requirement_nothing_is_left_of_it():
     """The requirements were written, the entries were not: the next pass releases."""
     before = schedule({"b": 60}, {"a": "S60", "b": "R0"})
 
     assert decision(before).after == schedule({"b": 60}, {"b": "S60"})
 
 
-def test_scenario_19_a_refusal_stands_while_the_node_is_closed() -> None:
+def test_scenario_19_a_refusal_stands_while_the_node_is_closed():
     closed = node("node-1", DISK, allow_scheduling=False)
 
     made = decision(schedule({"x": 5}, {"x": "R0"}), at=closed)
@@ -168,14 +163,14 @@ def over_committed() -> DiskSchedule:
     return decision(before, replicas=on_disk, copies={"image": 5 * GIB}).after
 
 
-def test_scenario_22_what_is_on_the_disk_is_kept_beyond_the_limit() -> None:
+def test_scenario_22_what_is_on_the_disk_is_kept_beyond_the_limit():
     after = over_committed()
 
     assert (status(after), held(after)) == ({"a": "S80", "b": "S70", "image": "S5"}, 155)
     assert after.ready
 
 
-def test_scenario_23_beyond_the_limit_nothing_grows() -> None:
+def test_scenario_23_beyond_the_limit_nothing_grows():
     first = decision(asking(over_committed(), c=1))
     second = decision(asking(first.after, a=79))
 
@@ -184,7 +179,7 @@ def test_scenario_23_beyond_the_limit_nothing_grows() -> None:
     assert held(second) == 154
 
 
-def test_scenario_24_a_closed_disk_keeps_what_is_on_it() -> None:
+def test_scenario_24_a_closed_disk_keeps_what_is_on_it():
     on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=70 * GIB)]
 
     made = decision(schedule({"a": 80, "b": 70}, ready=None), at=CLOSED_DISK, replicas=on_disk)
@@ -192,7 +187,7 @@ def test_scenario_24_a_closed_disk_keeps_what_is_on_it() -> None:
     assert (status(made), held(made)) == ({"a": "S80", "b": "S70"}, 150)
 
 
-def test_scenario_25_requirements_are_written_for_what_is_on_the_disk() -> None:
+def test_scenario_25_requirements_are_written_for_what_is_on_the_disk():
     on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=70 * GIB)]
 
     made = decision(schedule(ready=None), replicas=on_disk)
@@ -202,7 +197,7 @@ def test_scenario_25_requirements_are_written_for_what_is_on_the_disk() -> None:
     assert [change.happened for change in made.changes] == [Happened.KEPT] * 2
 
 
-def test_scenario_26_a_disk_that_is_not_ready_refuses() -> None:
+def test_scenario_26_a_disk_that_is_not_ready_refuses():
     made = decision(schedule({"a": 30, "b": 5}, {"a": "S30"}), at=UNREADY)
     recovered = decision(made.after)
 
@@ -210,7 +205,7 @@ def test_scenario_26_a_disk_that_is_not_ready_refuses() -> None:
     assert status(recovered) == {"a": "S30", "b": "S5"}
 
 
-def test_scenario_27_on_an_unknown_disk_releases_still_work() -> None:
+def test_scenario_27_on_an_unknown_disk_releases_still_work():
     elsewhere = node("node-1", the_disk(name="disk-2", id=DiskId("uuid-disk-2")))
 
     made = decision(schedule({"b": 5}, {"a": "S30"}), at=elsewhere)
@@ -218,22 +213,22 @@ def test_scenario_27_on_an_unknown_disk_releases_still_work() -> None:
     assert (status(made), held(made), made.closed) == ({}, 0, Closed.NO_DISK)
 
 
-def test_scenario_28_without_its_node_nothing_is_written() -> None:
+def test_scenario_28_without_its_node_nothing_is_written():
     assert outcome(schedule({}, {"a": "S30"}), at=None) == NodeUnknown(NodeName("node-1"))
 
 
-def test_scenario_29_without_a_percentage_nothing_is_decided() -> None:
+def test_scenario_29_without_a_percentage_nothing_is_decided():
     made = decision(schedule({"a": 5}), percent=None)
 
     assert (status(made), made.closed, made.after.ready) == ({}, Closed.SETTING, True)
 
 
-def test_scenario_33_an_object_being_deleted_is_let_go() -> None:
+def test_scenario_33_an_object_being_deleted_is_let_go():
     assert outcome(schedule({"a": 60}, {"a": "S60"}, deleting=True)) == LetGo()
     assert outcome(schedule(deleting=True), at=None) == LetGo()
 
 
-def test_scenario_36_a_replica_and_an_image_may_have_one_name() -> None:
+def test_scenario_36_a_replica_and_an_image_may_have_one_name():
     before = structs.replace(schedule({"image": 40}), replicas={"image": 40 * GIB})
 
     after = decision(before).after
@@ -250,7 +245,7 @@ def test_scenario_36_a_replica_and_an_image_may_have_one_name() -> None:
         pytest.param({}, id="empty"),
     ],
 )
-def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec: dict[str, float]) -> None:
+def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec):
     settled = decision(schedule(spec, ready=None)).after
 
     again = decision(settled)
@@ -260,7 +255,7 @@ def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec: dict[str, 
     assert not again.changes_status
 
 
-def test_scenario_40_the_limit_is_worked_out_as_longhorn_does() -> None:
+def test_scenario_40_the_limit_is_worked_out_as_longhorn_does():
     large = node("node-1", the_disk(maximum_bytes=709688309550471, reserved_bytes=0))
     before = structs.replace(schedule(), replicas={"a": 1788414540067187})
 
@@ -270,14 +265,14 @@ def test_scenario_40_the_limit_is_worked_out_as_longhorn_does() -> None:
     assert made.after.scheduled_bytes == 1788414540067187
 
 
-def test_scenario_41_a_disk_of_another_name_is_not_this_disk() -> None:
+def test_scenario_41_a_disk_of_another_name_is_not_this_disk():
     """The API server refuses to change name and node: so they may be trusted, and compared."""
     renamed = node("node-1", the_disk(name="disk-2"))
 
     assert decision(schedule({"a": 5}), at=renamed).closed is Closed.NO_DISK
 
 
-def test_scenario_42_a_disk_that_was_replaced_is_not_this_disk() -> None:
+def test_scenario_42_a_disk_that_was_replaced_is_not_this_disk():
     """The figures of the new disk say nothing of the old one, which only gives back."""
     replaced = node("node-1", the_disk(id=DiskId("uuid-new")))
 
@@ -286,7 +281,7 @@ def test_scenario_42_a_disk_that_was_replaced_is_not_this_disk() -> None:
     assert (status(made), made.closed, made.limit_bytes) == ({"b": "S10"}, Closed.NO_DISK, None)
 
 
-def test_what_has_no_data_yet_is_admitted_as_usual_at_first() -> None:
+def test_what_has_no_data_yet_is_admitted_as_usual_at_first():
     on_disk = [
         replica("a", size_bytes=60 * GIB),
         replica("b", size_bytes=50 * GIB, healthy_once=False),
@@ -298,14 +293,14 @@ def test_what_has_no_data_yet_is_admitted_as_usual_at_first() -> None:
 
 
 @pytest.mark.parametrize("has", [{"failed": True}, {"started": True}], ids=["failed", "rebuilt"])
-def test_what_failed_or_is_rebuilt_has_data(has: dict[str, bool]) -> None:
+def test_what_failed_or_is_rebuilt_has_data(has):
     untouched = replica("a", size_bytes=150 * GIB, healthy_once=False)
     on_disk = [structs.replace(untouched, **has)]
 
     assert status(decision(schedule(ready=None), replicas=on_disk)) == {"a": "S150"}
 
 
-def test_what_is_elsewhere_or_being_deleted_is_not_on_the_disk() -> None:
+def test_what_is_elsewhere_or_being_deleted_is_not_on_the_disk():
     others = [
         replica("a", on="node-2", disk="disk-1"),
         replica("b", disk="disk-2"),
@@ -317,7 +312,7 @@ def test_what_is_elsewhere_or_being_deleted_is_not_on_the_disk() -> None:
     assert decision(schedule(ready=None), replicas=others).after == schedule()
 
 
-def test_growth_that_is_asked_at_first_is_not_kept_but_admitted() -> None:
+def test_growth_that_is_asked_at_first_is_not_kept_but_admitted():
     on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=30 * GIB)]
     before = schedule({"a": 85, "b": 20}, ready=None)
 
@@ -326,7 +321,7 @@ def test_growth_that_is_asked_at_first_is_not_kept_but_admitted() -> None:
     assert (status(made), held(made)) == ({"a": "R80", "b": "S20"}, 100)
 
 
-def test_a_requirement_of_nothing_does_not_hide_what_is_on_the_disk() -> None:
+def test_a_requirement_of_nothing_does_not_hide_what_is_on_the_disk():
     on_disk = [replica("a", size_bytes=80 * GIB)]
 
     made = decision(schedule({"a": 0}, ready=None), replicas=on_disk)
@@ -334,19 +329,19 @@ def test_a_requirement_of_nothing_does_not_hide_what_is_on_the_disk() -> None:
     assert made.after == schedule({"a": 80}, {"a": "S80"})
 
 
-def test_an_owner_that_is_gone_is_purged_though_the_disk_is_unknown() -> None:
+def test_an_owner_that_is_gone_is_purged_though_the_disk_is_unknown():
     made = decision(schedule({"a": 5}), at=node("node-1", the_disk(name="x")), gone="a")
 
     assert (made.after, made.closed) == (schedule(), Closed.NO_DISK)
 
 
-def test_owners_that_are_not_known_to_live_are_named() -> None:
+def test_owners_that_are_not_known_to_live_are_named():
     asked = schedule({"a": 1, "b": 1, "image": 1, "image-2": 1})
 
     assert unowned(asked, {ReplicaName("a")}, {"image-2"}) == {owner("b"), owner("image")}
 
 
-def test_what_a_disk_holds_is_the_sum_of_its_entries() -> None:
+def test_what_a_disk_holds_is_the_sum_of_its_entries():
     made = schedule({"a": 60, "i": 40}, {"a": "R30", "i": "S40"}, written_sum=5)
 
     assert granted_bytes(made) == 70 * GIB
@@ -364,9 +359,7 @@ def test_what_a_disk_holds_is_the_sum_of_its_entries() -> None:
         pytest.param({}, {"a": "R30"}, "", id="to-be-released"),
     ],
 )
-def test_who_is_refused_asks_for_more_than_it_holds(
-    spec: dict[str, float], status: dict[str, str], refused: str
-) -> None:
+def test_who_is_refused_asks_for_more_than_it_holds(spec, status, refused):
     assert refused_owners(schedule(spec, status)) == {owner(name) for name in refused}
 
 
@@ -378,7 +371,5 @@ def test_who_is_refused_asks_for_more_than_it_holds(
         pytest.param(the_disk(id=DiskId("other")), 100, None, id="another-disk-of-its-name"),
     ],
 )
-def test_the_limit_is_that_of_the_disk_itself(
-    disk: Disk, percent: int | None, limit: int | None
-) -> None:
+def test_the_limit_is_that_of_the_disk_itself(disk, percent, limit):
     assert granted_limit_bytes(schedule(), node("node-1", disk), percent) == limit

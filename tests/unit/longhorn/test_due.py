@@ -11,7 +11,6 @@ from longhorn import (
     Locality,
     NodeName,
     Replica,
-    Shard,
     Volume,
     VolumeName,
     due_replicas,
@@ -101,9 +100,7 @@ def due(
         pytest.param(strict_local(node=HERE), new(HERE), {}, NOTHING, id="strict-local-placed"),
     ],
 )
-def test_a_new_volume(
-    of: Volume, replicas: list[Replica], values: dict[str, str], expected: Due
-) -> None:
+def test_a_new_volume(of, replicas, values, expected):
     assert due(of, replicas, values) == expected
 
 
@@ -116,7 +113,7 @@ def test_a_new_volume(
         pytest.param([replace(shard("vol-0"), failed=True)], anywhere(3), id="given-up"),
     ],
 )
-def test_shards_are_due_until_each_has_a_disk(shards: list[Shard], expected: Due) -> None:
+def test_shards_are_due_until_each_has_a_disk(shards, expected):
     for attaching in (False, True):
         assert due(disabled(data_chunks=2), shards, attaching=attaching) == expected
     assert due(disabled(data_chunks=2, deleting=True), shards) == NOTHING
@@ -142,20 +139,18 @@ def test_shards_are_due_until_each_has_a_disk(shards: list[Shard], expected: Due
         pytest.param(disabled(shared=True), anywhere(3), id="shared"),
     ],
 )
-def test_how_many_a_new_volume_gets(of: Volume, expected: Due) -> None:
+def test_how_many_a_new_volume_gets(of, expected):
     assert due(of) == expected
 
 
 @pytest.mark.parametrize(("is_frozen", "expected"), [(False, anywhere(1)), (True, NOTHING)])
-def test_a_linked_clone_of_an_old_longhorn_never_gets_another_replica(
-    expected: Due, *, is_frozen: bool
-) -> None:
+def test_a_linked_clone_of_an_old_longhorn_never_gets_another_replica(expected, *, is_frozen):
     clone = replace(attached(degraded=True), linked_to="source", is_frozen=is_frozen)
 
     assert due(clone, on("a")) == expected
 
 
-def test_a_clone_gets_the_others_one_by_one_once_it_is_copied() -> None:
+def test_a_clone_gets_the_others_one_by_one_once_it_is_copied():
     copying = replace(attached(degraded=True), copying=True)
 
     assert due(copying, new("a")) == NOTHING
@@ -183,9 +178,7 @@ def test_a_clone_gets_the_others_one_by_one_once_it_is_copied() -> None:
         pytest.param(attached(), on("b", "c", "d"), {}, ON_ITS_NODE, id="attached-already"),
     ],
 )
-def test_a_volume_that_a_pod_is_about_to_attach(
-    of: Volume, replicas: list[Replica], values: dict[str, str], expected: Due
-) -> None:
+def test_a_volume_that_a_pod_is_about_to_attach(of, replicas, values, expected):
     assert due(of, replicas, values, attaching=True) == expected
 
 
@@ -199,7 +192,7 @@ def test_a_volume_that_a_pod_is_about_to_attach(
         pytest.param(best_effort(node=HERE), on("a", "b"), anywhere(1), id="to-be-attached"),
     ],
 )
-def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expected: Due) -> None:
+def test_a_detached_volume_with_data(of, replicas, expected):
     assert due(of, replicas) == expected
 
 
@@ -241,7 +234,7 @@ def test_a_detached_volume_with_data(of: Volume, replicas: list[Replica], expect
         ),
     ],
 )
-def test_a_degraded_volume(replicas: list[Replica], expected: Due) -> None:
+def test_a_degraded_volume(replicas, expected):
     assert due(attached(degraded=True), replicas) == expected
     assert due(attached(degraded=True), [*reversed(replicas)]) == expected
 
@@ -270,14 +263,12 @@ V2: dict[str, Any] = {"disk_type": "block"}
         pytest.param(disabled(**V2), (), anywhere(3), id="not-attached"),
     ],
 )
-def test_while_replicas_are_detached_by_plan(
-    of: Volume, replicas: Sequence[Replica], expected: Due
-) -> None:
+def test_while_replicas_are_detached_by_plan(of, replicas, expected):
     assert due(of, replicas, paused=[of.name]) == expected
     assert due(of, replicas, paused=["other"]) == due(of, replicas)
 
 
-def test_what_is_never_rebuilt_in_place_is_not_waited_for() -> None:
+def test_what_is_never_rebuilt_in_place_is_not_waited_for():
     replicas = [*on(HERE, "b"), *on("c", failed=True)]
     block = attached(degraded=True, disk_type="block")
 
@@ -286,17 +277,17 @@ def test_what_is_never_rebuilt_in_place_is_not_waited_for() -> None:
     assert due(attached(degraded=True), replicas, NO_REBUILDS) == NOTHING
 
 
-def test_nothing_is_replaced_where_nothing_may_be_rebuilt() -> None:
+def test_nothing_is_replaced_where_nothing_may_be_rebuilt():
     assert due(attached(degraded=True), on(HERE), NO_REBUILDS) == NOTHING
     assert due(attached(), on(HERE, "b", "c", evicting=True), NO_REBUILDS) == NOTHING
     assert due(attached(), on("b", "c", "d"), NO_REBUILDS) == NOTHING
 
 
-def test_what_was_lost_is_not_replaced_before_the_volume_is_seen_to_be_degraded() -> None:
+def test_what_was_lost_is_not_replaced_before_the_volume_is_seen_to_be_degraded():
     assert due(attached(), on(HERE, "b")) == NOTHING
 
 
-def test_of_a_new_volume_pinned_objects_name_their_node_themselves() -> None:
+def test_of_a_new_volume_pinned_objects_name_their_node_themselves():
     assert due(disabled(), [*new("", ""), pending()]) == anywhere(2)
 
 
@@ -320,16 +311,14 @@ LEAVING = on("c", evicting=True)
         pytest.param([*on("b", "d"), *LEAVING, pending()], NOTHING, id="after-that-for-its-node"),
     ],
 )
-def test_an_eviction(replicas: list[Replica], expected: Due) -> None:
+def test_an_eviction(replicas, expected):
     assert due(attached(), replicas) == expected
 
 
 @pytest.mark.parametrize(
     ("disk_type", "expected"), [("filesystem", ON_ITS_NODE), ("block", NOTHING)]
 )
-def test_a_strict_local_replica_leaves_its_disk_but_not_its_node(
-    disk_type: str, expected: Due
-) -> None:
+def test_a_strict_local_replica_leaves_its_disk_but_not_its_node(disk_type, expected):
     of = attached(replicas=1, disk_type=disk_type, locality=Locality.STRICT_LOCAL)
 
     assert due(of, on(HERE, evicting=True)) == expected
@@ -368,7 +357,5 @@ ELSEWHERE = on("b", "c", "d")
         pytest.param(best_effort(node=HERE), ELSEWHERE, NOTHING, id="not-attached-yet"),
     ],
 )
-def test_one_more_on_the_node_of_the_volume(
-    of: Volume, replicas: list[Replica], values: dict[str, str], expected: Due
-) -> None:
+def test_one_more_on_the_node_of_the_volume(of, replicas, values, expected):
     assert due(of, replicas, values) == expected

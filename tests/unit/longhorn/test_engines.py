@@ -7,7 +7,6 @@ from longhorn import (
     Attachment,
     AttachRefusal,
     Engines,
-    InstanceManager,
     Locality,
     NodeName,
     attach_refusal,
@@ -58,9 +57,7 @@ NOTHING_RUNS = Engines(
         pytest.param(ALL_RUNS, True, V1, None, id="all-runs"),
     ],
 )
-def test_where_a_volume_attaches(
-    engines: Engines, asked: Attachment, expected: AttachRefusal | None, *, is_ready: bool
-) -> None:
+def test_where_a_volume_attaches(engines, asked, expected, *, is_ready):
     assert attach_refusal(engines, asked, is_ready=is_ready) == expected
 
 
@@ -71,15 +68,13 @@ def test_where_a_volume_attaches(
         pytest.param(Locality.BEST_EFFORT, ("new", "old"), id="a-local-replica-runs-the-old-one"),
     ],
 )
-def test_both_images_are_needed_while_the_engine_is_upgraded(
-    locality: Locality, images: tuple[str, ...]
-) -> None:
+def test_both_images_are_needed_while_the_engine_is_upgraded(locality, images):
     upgraded = volume(locality=locality, engine_image="new", current_image="old")
 
     assert attachment_of(upgraded).images == images
 
 
-def test_new_replicas_need_the_image_of_the_others() -> None:
+def test_new_replicas_need_the_image_of_the_others():
     """Longhorn takes status.currentImage for them, and spec.image to attach."""
     upgraded = volume(engine_image="new", current_image="old")
 
@@ -110,13 +105,11 @@ def test_new_replicas_need_the_image_of_the_others() -> None:
         ),
     ],
 )
-def test_whether_an_instance_manager_takes_engines(
-    manager: InstanceManager, image: str, *, is_v2: bool, expected: bool
-) -> None:
+def test_whether_an_instance_manager_takes_engines(manager, image, *, is_v2, expected):
     assert engines_of([manager], image).runs(is_v2=is_v2) is expected
 
 
-def test_images_are_ready_where_their_map_says_so() -> None:
+def test_images_are_ready_where_their_map_says_so():
     images = [engine_image("node-1"), engine_image("node-1", "node-2", image="engine:2")]
 
     assert images_on(NodeName("node-1"), images) == frozenset({"engine:1", "engine:2"})
@@ -136,6 +129,6 @@ def test_images_are_ready_where_their_map_says_so() -> None:
         (Engines(has_driver=False), True, True),
     ],
 )
-def test_where_new_replicas_start(engines: Engines, *, v1: bool, v2: bool) -> None:
+def test_where_new_replicas_start(engines, *, v1, v2):
     assert starts_replicas(engines, Engine(is_v2=False, image="engine:1")) is v1
     assert starts_replicas(engines, Engine(is_v2=True, image="")) is v2

@@ -49,7 +49,7 @@ def ends(*replicas: Replica, policy: str, guarded: tuple[NodeName, ...] = (NodeN
         pytest.param(node(), False, id="none"),
     ],
 )
-def test_a_requested_eviction(on: Node, *, cordoned: bool, expected: bool) -> None:
+def test_a_requested_eviction(on, *, cordoned, expected):
     assert evicts(on=on, cordoned=cordoned) is expected
 
 
@@ -62,9 +62,7 @@ def test_a_requested_eviction(on: Node, *, cordoned: bool, expected: bool) -> No
         ("True", "KubernetesNodeGone", True),
     ],
 )
-def test_nothing_is_evicted_from_a_node_that_is_down(
-    status: str, reason: str, *, expected: bool
-) -> None:
+def test_nothing_is_evicted_from_a_node_that_is_down(status, reason, *, expected):
     ready = {"type": "Ready", "status": status, "reason": reason}
     on = node(spec={"evictionRequested": True}, status={"conditions": [ready]})
 
@@ -72,16 +70,14 @@ def test_nothing_is_evicted_from_a_node_that_is_down(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_cordon_evicts_by_policy(policy: str) -> None:
+def test_a_cordon_evicts_by_policy(policy):
     assert evicts(policy=policy) is (policy in (EVICT_ALL, EVICT_LAST))
     assert evicts(PEER, policy=policy) is (policy == EVICT_ALL)
     assert not evicts(policy=policy, cordoned=False)
 
 
 @pytest.mark.parametrize("replicas", [(HERE,), (HERE, PEER)], ids=["last", "kept-elsewhere"])
-def test_an_unknown_policy_keeps_the_last_replica_and_moves_nothing(
-    replicas: tuple[Replica, ...],
-) -> None:
+def test_an_unknown_policy_keeps_the_last_replica_and_moves_nothing(replicas):
     of_default = ends(*replicas, policy=BLOCK_IF_LAST)
 
     assert ends(*replicas, policy="unheard-of") is of_default
@@ -99,9 +95,7 @@ def test_an_unknown_policy_keeps_the_last_replica_and_moves_nothing(
         pytest.param(replica("a2", name="peer"), ("a", "b"), id="same-node"),
     ],
 )
-def test_what_does_not_keep_the_data_elsewhere(
-    peer: Replica, guarded: tuple[NodeName, ...]
-) -> None:
+def test_what_does_not_keep_the_data_elsewhere(peer, guarded):
     assert evicts(peer, policy=EVICT_LAST, guarded=guarded)
     assert not ends(HERE, peer, policy=BLOCK_IF_LAST, guarded=guarded)
 
@@ -135,5 +129,5 @@ def test_what_does_not_keep_the_data_elsewhere(
         ),
     ],
 )
-def test_a_drain_ends_by_policy(replicas: tuple[Replica, ...], may_end: set[str]) -> None:
+def test_a_drain_ends_by_policy(replicas, may_end):
     assert {policy for policy in POLICIES if ends(*replicas, policy=policy)} == may_end

@@ -21,7 +21,7 @@ GROUPS = [
 
 
 @given(st.integers(0, 2**32))
-def test_nodes_with_room_are_those_of_now_whatever_has_changed(seed: int) -> None:
+def test_nodes_with_room_are_those_of_now_whatever_has_changed(seed):
     random = Random(seed)
     asked = volume(node_selector=random.choice([(), ("fast",)]), size_bytes=10 * GIB)
     hosts = Hosts(need_of(asked, None), Settings())

@@ -57,7 +57,7 @@ def not_ready(name: str, status: str, reason: str) -> Node:
     return structs.replace(node(name), ready=Condition(status, reason))
 
 
-def test_a_volume_is_new_until_one_of_its_replicas_was_healthy_whatever_became_of_it() -> None:
+def test_a_volume_is_new_until_one_of_its_replicas_was_healthy_whatever_became_of_it():
     # isFirstAttachment asks all for healthyAt. ReconcileVolumeState takes none without it for data.
     never = on(1, healthy_once=False)
 
@@ -80,7 +80,7 @@ def test_a_volume_is_new_until_one_of_its_replicas_was_healthy_whatever_became_o
     )
 
 
-def test_a_node_is_down_only_if_kubernetes_is_sure_that_it_lost_it() -> None:
+def test_a_node_is_down_only_if_kubernetes_is_sure_that_it_lost_it():
     # IsNodeDownOrDeleted
     def awaited(status: str, reason: str) -> dict[str, tuple[str, str, str]]:
         return judged(on(1), nodes=named(not_ready("node-1", status, reason))).awaits
@@ -94,7 +94,7 @@ def test_a_node_is_down_only_if_kubernetes_is_sure_that_it_lost_it() -> None:
     assert judged(on(1), nodes={}, unreadable_nodes=["node-1"]).state == "unknown"
 
 
-def test_those_are_salvaged_that_failed_less_than_a_minute_before_the_last_one() -> None:
+def test_those_are_salvaged_that_failed_less_than_a_minute_before_the_last_one():
     # ReconcileVolumeState with util/util.go TimestampWithinLimit: one at the limit is too old, one
     # whose time cannot be parsed is left out.
     replicas = (failed(1, 0), failed(2, 59), failed(3, 60))
@@ -106,7 +106,7 @@ def test_those_are_salvaged_that_failed_less_than_a_minute_before_the_last_one()
     assert judged(*replicas, on(1)).salvaged == set()
 
 
-def test_the_last_moment_is_that_of_one_that_can_be_salvaged() -> None:
+def test_the_last_moment_is_that_of_one_that_can_be_salvaged():
     # ReconcileVolumeState passes over nodes that are down and disks that are not schedulable before
     # it looks at the time. It does not ask whether the disk is ready.
     nodes = named(
@@ -127,7 +127,7 @@ def test_the_last_moment_is_that_of_one_that_can_be_salvaged() -> None:
     )
 
 
-def test_a_replica_awaits_a_manager_that_runs_and_of_v1_one_of_the_default_image() -> None:
+def test_a_replica_awaits_a_manager_that_runs_and_of_v1_one_of_the_default_image():
     # canInstanceManagerLaunchReplica and listInstanceManagers; CheckInstanceManagersReadiness lets
     # one of v1 pass that is being deleted.
     def awaits(of: Any, **given: Any) -> bool:
@@ -144,7 +144,7 @@ def test_a_replica_awaits_a_manager_that_runs_and_of_v1_one_of_the_default_image
     assert not judged(on(1), managers=None).awaits
 
 
-def test_a_replica_awaits_its_engine_image_and_of_v2_the_label() -> None:
+def test_a_replica_awaits_its_engine_image_and_of_v2_the_label():
     # CheckDataEngineImageReadiness and IsV2DataEngineDisabledForNode
     elsewhere = [engine_image("node-2")]
     managers = [instance_manager(is_v2=True), instance_manager()]
@@ -160,7 +160,7 @@ def test_a_replica_awaits_its_engine_image_and_of_v2_the_label() -> None:
     assert not judged(on(1), images=()).awaits
 
 
-def test_a_replica_that_has_not_failed_awaits_that_its_disk_is_ready() -> None:
+def test_a_replica_that_has_not_failed_awaits_that_its_disk_is_ready():
     # IsReplicaUnavailable
     def found(**given: Any) -> PlainData:
         return judged(on(1), nodes=named(node("node-1", disk(**given))))
@@ -171,7 +171,7 @@ def test_a_replica_that_has_not_failed_awaits_that_its_disk_is_ready() -> None:
     assert found(uuid="").states == {"r-1": "unknown"}
 
 
-def test_no_volume_attaches_while_a_node_of_its_replicas_has_no_manager_at_all() -> None:
+def test_no_volume_attaches_while_a_node_of_its_replicas_has_no_manager_at_all():
     # openVolumeDependentResources gives up at an error of canInstanceManagerLaunchReplica, which
     # asks nothing of a node that is down, and takes a manager that does not run for an answer.
     def attaches(*others: Replica, **given: Any) -> bool:
@@ -191,7 +191,7 @@ def test_no_volume_attaches_while_a_node_of_its_replicas_has_no_manager_at_all()
     assert attaches(on(3), managers=None)
 
 
-def test_the_data_is_last_on_the_nodes_without_which_too_little_is_left() -> None:
+def test_the_data_is_last_on_the_nodes_without_which_too_little_is_left():
     shards = [shard(f"vol-{number}", on=f"node-{number}") for number in (1, 2, 3)]
     managers = [instance_manager(name, is_v2=True) for name in NAMES]
     sharded = {"volume": volume(disk_type="block", data_chunks=2), "managers": managers}
@@ -206,12 +206,12 @@ def test_the_data_is_last_on_the_nodes_without_which_too_little_is_left() -> Non
     assert judged(shards[0], **sharded).last_on == set()
 
 
-def test_the_same_seed_makes_the_same_cluster() -> None:
+def test_the_same_seed_makes_the_same_cluster():
     assert data_cluster(7) == data_cluster(7)
     assert data_cluster(7) != data_cluster(8)
 
 
-def test_random_clusters_reach_all_that_there_is() -> None:
+def test_random_clusters_reach_all_that_there_is():
     found = Counter[str]()
     for cluster in data_clusters(5_000):
         found.update(seen_in(plain_data(**structs.asdict(cluster))))

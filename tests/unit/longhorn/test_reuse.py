@@ -19,7 +19,7 @@ from longhorn import (
     reusable,
 )
 from tests.builders import conditions
-from tests.unit.longhorn.objects import NOW, Json, disk, failed, image, node, replica, volume
+from tests.unit.longhorn.objects import NOW, disk, failed, image, node, replica, volume
 
 DEGRADED = {"robustness": "degraded", "lastDegradedAt": "2026-08-20T11:50:00Z"}
 PRESSED = [
@@ -57,7 +57,7 @@ def reused(
         pytest.param(replica("a1"), False, id="healthy"),
     ],
 )
-def test_potentially_reusable(given: Replica, *, expected: bool) -> None:
+def test_potentially_reusable(given, *, expected):
     assert is_potentially_reusable(given) is expected
     assert bool(reused(given)) is expected
 
@@ -85,11 +85,11 @@ def test_potentially_reusable(given: Replica, *, expected: bool) -> None:
         pytest.param(disk(spec={"tags": ["hdd"]}), True, id="tags-not-asked-for"),
     ],
 )
-def test_the_disk_must_be_usable(on: Json, *, expected: bool) -> None:
+def test_the_disk_must_be_usable(on, *, expected):
     assert bool(reused(failed("a1"), nodes=[node("a", on)])) is expected
 
 
-def test_selectors_apply() -> None:
+def test_selectors_apply():
     tagged = [node("a", disk(spec={"tags": ["ssd"]}), spec={"tags": ["fast"]})]
 
     for spec, expected in (
@@ -107,7 +107,7 @@ def test_selectors_apply() -> None:
         assert bool(found) is expected
 
 
-def test_the_node_must_be_usable() -> None:
+def test_the_node_must_be_usable():
     cordoned = node(status={"conditions": conditions(Ready="True", Schedulable="False")})
 
     assert reused(failed("a1"), nodes=[cordoned]) == []
@@ -115,7 +115,7 @@ def test_the_node_must_be_usable() -> None:
     assert reused(failed("b1")) == []
 
 
-def test_hard_node_affinity_narrows() -> None:
+def test_hard_node_affinity_narrows():
     both = failed("a1", name="on-a"), failed("b1", name="on-b")
 
     found = reused(*both, nodes=[node("a"), node("b")], hard_node_affinity="b")
@@ -123,7 +123,7 @@ def test_hard_node_affinity_narrows() -> None:
     assert found == ["on-b"]
 
 
-def test_last_failed_comes_first() -> None:
+def test_last_failed_comes_first():
     earlier = failed("a1", name="earlier", failedAt="2026-08-20T10:00:00Z")
     later = failed("b1", name="later", failedAt="2026-08-20T12:30:00+02:00")
     unreadable = failed("c1", name="unreadable", failedAt="long ago")
@@ -132,7 +132,7 @@ def test_last_failed_comes_first() -> None:
     assert reused(earlier, unreadable, later, nodes=nodes) == ["later", "earlier", "unreadable"]
 
 
-def test_anti_affinity_to_healthy_replicas_applies() -> None:
+def test_anti_affinity_to_healthy_replicas_applies():
     """Failed ones do not count, but the healthy one keeps its node and disk."""
     two_disks = [node("a", disk(), disk())]
     lost = failed("a2", name="lost")
@@ -142,7 +142,7 @@ def test_anti_affinity_to_healthy_replicas_applies() -> None:
     assert reused(replica("a1", name="healthy"), lost, nodes=two_disks, settings=soft) == ["lost"]
 
 
-def test_only_nodes_with_a_reusable_replica_are_compared() -> None:
+def test_only_nodes_with_a_reusable_replica_are_compared():
     """So that a healthy replica in the zone, on another node, does not make the zone used."""
     nodes = [node("a", status={"zone": "z"}), node("b", status={"zone": "z"})]
     apart = Settings(zone_soft_anti_affinity=False)
@@ -152,13 +152,13 @@ def test_only_nodes_with_a_reusable_replica_are_compared() -> None:
     assert found == ["vol-r-1"]
 
 
-def test_two_failed_ones_on_a_node_do_not_hinder_each_other() -> None:
+def test_two_failed_ones_on_a_node_do_not_hinder_each_other():
     both = failed("a1", name="one"), failed("a1", name="two", failedAt="2026-08-20T11:55:00Z")
 
     assert reused(*both) == ["two", "one"]
 
 
-def test_a_fresh_zone_wins_over_a_later_failure() -> None:
+def test_a_fresh_zone_wins_over_a_later_failure():
     nodes = [node(n, status={"zone": z}) for n, z in (("a", "z1"), ("b", "z1"), ("c", "z2"))]
     nodes[0] = node("a", disk(), disk(), status={"zone": "z1"})
     there = replica("a1", name="healthy")
@@ -169,11 +169,11 @@ def test_a_fresh_zone_wins_over_a_later_failure() -> None:
     assert reused(there, near, mate, far, nodes=nodes) == ["far"]
 
 
-def test_other_volumes_and_inactive_duplicates_are_passed_over() -> None:
+def test_other_volumes_and_inactive_duplicates_are_passed_over():
     assert reused(failed("a1", volumeName="other"), failed("a1", active=False)) == []
 
 
-def test_the_other_data_engine_needs_fast_rebuild() -> None:
+def test_the_other_data_engine_needs_fast_rebuild():
     block = [node("a", disk(spec={"diskType": "block"}))]
     of = volume(dataEngine="v2")
 
@@ -182,7 +182,7 @@ def test_the_other_data_engine_needs_fast_rebuild() -> None:
     assert reused(failed("a1"), settings=Settings(fast_rebuild_v2=False)) == ["vol-r-1"]
 
 
-def test_an_unreadable_setting_stops_reuse() -> None:
+def test_an_unreadable_setting_stops_reuse():
     assert reused(failed("a1"), settings=Settings(unreadable="x")) == []
 
 
@@ -209,9 +209,7 @@ def test_an_unreadable_setting_stops_reuse() -> None:
         ),
     ],
 )
-def test_a_new_replica_is_made_at_once(
-    replicas: list[Replica], of: Volume, hard_node_affinity: NodeName | None, *, expected: bool
-) -> None:
+def test_a_new_replica_is_made_at_once(replicas, of, hard_node_affinity, *, expected):
     before = NOW - timedelta(microseconds=1)
 
     needs = needs_new_replica(
@@ -221,11 +219,11 @@ def test_a_new_replica_is_made_at_once(
     assert needs is expected
 
 
-def test_a_new_replica_is_made_after_the_wait() -> None:
+def test_a_new_replica_is_made_after_the_wait():
     assert needs_new_replica([failed("a1")], volume(status=DEGRADED), Settings(), now=NOW)
 
 
-def test_nothing_is_waited_for_where_nothing_is_reused() -> None:
+def test_nothing_is_waited_for_where_nothing_is_reused():
     of = volume(status=DEGRADED, dataEngine="v2")
     before = NOW - timedelta(seconds=1)
 

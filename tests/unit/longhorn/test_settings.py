@@ -16,7 +16,7 @@ OVER_PROVISIONING = "storage-over-provisioning-percentage"
 FAST_REBUILD = "fast-replica-rebuild-enabled"
 
 
-def test_absent_settings_have_longhorns_defaults() -> None:
+def test_absent_settings_have_longhorns_defaults():
     assert read_settings({}) == Settings(
         over_provisioning_percent=100,
         minimal_available_percent=25,
@@ -33,12 +33,12 @@ def test_absent_settings_have_longhorns_defaults() -> None:
     )
 
 
-def test_default_values_are_those_of_absent_settings() -> None:
+def test_default_values_are_those_of_absent_settings():
     assert default_values().keys() == SCHEDULER_SETTINGS
     assert read_settings(default_values()) == read_settings({})
 
 
-def test_every_setting_is_read() -> None:
+def test_every_setting_is_read():
     values = {
         "storage-over-provisioning-percentage": "200",
         "storage-minimal-available-percentage": "10",
@@ -87,7 +87,7 @@ def test_every_setting_is_read() -> None:
         pytest.param('{"v1":"1","v2":"2"}', "v2", "2", id="json-v2"),
     ],
 )
-def test_values_by_engine_are_read_in_both_forms(value: str, engine: str, expected: str) -> None:
+def test_values_by_engine_are_read_in_both_forms(value, engine, expected):
     assert value_for_engine(value, engine) == expected
 
 
@@ -100,7 +100,7 @@ def test_values_by_engine_are_read_in_both_forms(value: str, engine: str, expect
         pytest.param('{"v1":3,"v2":3}', id="json-numbers"),
     ],
 )
-def test_values_by_engine_that_cannot_be_read_are_refused(value: str) -> None:
+def test_values_by_engine_that_cannot_be_read_are_refused(value):
     with pytest.raises(ValueError, match=r"[{]"):
         value_for_engine(value, "v1")
 
@@ -127,17 +127,17 @@ def test_values_by_engine_that_cannot_be_read_are_refused(value: str) -> None:
         pytest.param("replica-replenishment-wait-interval", "1h", id="unit"),
     ],
 )
-def test_value_longhorn_cannot_read_is_named(name: str, value: str) -> None:
+def test_value_longhorn_cannot_read_is_named(name, value):
     assert read_settings({name: value}) == Settings(unreadable=name)
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
-def test_true_in_all_of_gos_spellings(value: str) -> None:
+def test_true_in_all_of_gos_spellings(value):
     assert parse_bool(value) is True
 
 
 @pytest.mark.parametrize("value", ["0", "f", "F", "FALSE", "false", "False"])
-def test_false_in_all_of_gos_spellings(value: str) -> None:
+def test_false_in_all_of_gos_spellings(value):
     assert parse_bool(value) is False
 
 
@@ -152,7 +152,7 @@ def test_false_in_all_of_gos_spellings(value: str) -> None:
         (str(-(2**63)), -(2**63)),
     ],
 )
-def test_numbers_as_go_reads_them(value: str, number: int) -> None:
+def test_numbers_as_go_reads_them(value, number):
     assert parse_int(value) == number
 
 
@@ -169,7 +169,7 @@ def test_numbers_as_go_reads_them(value: str, number: int) -> None:
         ("[" * 5_000, False),
     ],
 )
-def test_values_by_data_engine(value: str, *, expected: bool) -> None:
+def test_values_by_data_engine(value, *, expected):
     """What cannot be read here means false, and stops nothing."""
     assert read_settings({FAST_REBUILD: value}) == Settings(fast_rebuild_v2=expected)
 
@@ -187,9 +187,7 @@ def test_values_by_data_engine(value: str, *, expected: bool) -> None:
         ("v1.100000.0", True),
     ],
 )
-def test_since_when_best_effort_volumes_wait_for_their_attach(
-    version: str, *, expected: bool
-) -> None:
+def test_since_when_best_effort_volumes_wait_for_their_attach(version, *, expected):
     settings = read_settings({"current-longhorn-version": version})
 
     assert settings.places_best_effort_at_attach is expected

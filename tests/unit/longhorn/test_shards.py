@@ -20,16 +20,16 @@ from tests.builders import GIB, MIB
         (1024, 2_151_677_952),
     ],
 )
-def test_what_is_reserved_at_the_front(strip_kib: int, expected: int) -> None:
+def test_what_is_reserved_at_the_front(strip_kib, expected):
     assert front_bytes(strip_kib) == expected
 
 
-def test_one_data_chunk_holds_all_and_the_metadata() -> None:
+def test_one_data_chunk_holds_all_and_the_metadata():
     assert shard_size_bytes(33 * GIB, data_chunks=1, strip_kib=64) == 35_926_310_912
 
 
 @pytest.mark.parametrize("data_chunks", [2, 4, 31])
-def test_several_hold_a_part_each(data_chunks: int) -> None:
+def test_several_hold_a_part_each(data_chunks):
     found = shard_size_bytes(33 * GIB, data_chunks=data_chunks, strip_kib=64)
 
     assert found % (2 * MIB) == 0

@@ -21,9 +21,7 @@ from longhorn import tags_match
         pytest.param(["a"], ["a*"], True, False, id="no-globs"),
     ],
 )
-def test_tags_match(
-    tags: list[str], selector: list[str], *, allow_empty: bool, expected: bool
-) -> None:
+def test_tags_match(tags, selector, *, allow_empty, expected):
     found = tags_match(frozenset(tags), tuple(selector), allow_empty=allow_empty)
 
     assert found is expected

@@ -29,9 +29,7 @@ def paused(state: str, **how: Any) -> set[str]:
         pytest.param("of-a-later-longhorn", set(), set(), id="unknown"),
     ],
 )
-def test_how_far_an_upgrade_is_says_which_volumes_are_paused(
-    state: str, none_moves: set[str], one_moves: set[str]
-) -> None:
+def test_how_far_an_upgrade_is_says_which_volumes_are_paused(state, none_moves, one_moves):
     assert paused(state, detaching="ab") == none_moves
     assert paused(state, detaching="ab", moving="ac") == one_moves
 
@@ -45,7 +43,7 @@ def test_how_far_an_upgrade_is_says_which_volumes_are_paused(
         {"plannedDetachedReplicas": {"a": None, "b": []}},
     ],
 )
-def test_an_upgrade_without_a_plan_pauses_nothing(status: dict[str, Any] | None) -> None:
+def test_an_upgrade_without_a_plan_pauses_nothing(status):
     found = {"state": "restoring-engines", **(status or {})} if status is not None else None
     upgrade = read({**upgrade_document(""), "status": found})
 
@@ -53,7 +51,7 @@ def test_an_upgrade_without_a_plan_pauses_nothing(status: dict[str, Any] | None)
     assert not paused_by(upgrade)
 
 
-def test_only_an_attached_volume_of_v2_is_paused() -> None:
+def test_only_an_attached_volume_of_v2_is_paused():
     attached = volume(disk_type="block", node="node-1", attached_to="node-1")
 
     assert is_paused(attached, [attached.name])

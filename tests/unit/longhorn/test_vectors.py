@@ -7,7 +7,7 @@ witness of everything in `longhorn/`: docs/decisions/0012.
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -85,9 +85,7 @@ def decisions() -> list[Decision]:
         return [decide(json.loads(line)) for line in lines]
 
 
-def test_candidates_are_longhorns(
-    decisions: list[Decision], summarise: Callable[[str], None]
-) -> None:
+def test_candidates_are_longhorns(decisions, summarise):
     for each in decisions:
         uuids = sorted(candidate.disk for candidate in each.found.disks)
 
@@ -98,16 +96,14 @@ def test_candidates_are_longhorns(
     summarise(f"longhorn: candidates agree on {len(decisions)} lines, {placeable} with some")
 
 
-def test_reasons_are_longhorns(decisions: list[Decision]) -> None:
+def test_reasons_are_longhorns(decisions):
     for each in decisions:
         assert list(each.found.errors) == each.vector["errors"], f"seed {each.vector['seed']}"
 
     assert sum(1 for each in decisions if each.found.errors) == 838
 
 
-def test_choices_are_what_longhorn_chose(
-    decisions: list[Decision], summarise: Callable[[str], None]
-) -> None:
+def test_choices_are_what_longhorn_chose(decisions, summarise):
     """Where the choice is arbitrary, 24 repetitions chose every disk that we say they may."""
     sizes: Counter[int] = Counter()
 
@@ -122,7 +118,7 @@ def test_choices_are_what_longhorn_chose(
     summarise(f"longhorn: choices agree, {sum(sizes.values()) - sizes[0] - sizes[1]} arbitrary")
 
 
-def test_many_choices_are_between_several_candidates(decisions: list[Decision]) -> None:
+def test_many_choices_are_between_several_candidates(decisions):
     several = [each for each in decisions if len(each.found.disks) > 1]
     decided = [e for e in several if len(choices(e.found, e.volume.size_bytes)) == 1]
     drawn_to_node = [each for each in several if each.found.preferred != each.found.hosts]
@@ -130,9 +126,7 @@ def test_many_choices_are_between_several_candidates(decisions: list[Decision]) 
     assert (len(several), len(decided), len(drawn_to_node)) == (966, 904, 168)
 
 
-def test_every_candidate_passes_our_check_of_its_disk_and_has_the_room(
-    decisions: list[Decision], summarise: Callable[[str], None]
-) -> None:
+def test_every_candidate_passes_our_check_of_its_disk_and_has_the_room(decisions, summarise):
     compared = 0
 
     for each in decisions:
@@ -149,9 +143,7 @@ def test_every_candidate_passes_our_check_of_its_disk_and_has_the_room(
     assert compared > 3_000
 
 
-def test_each_disk_takes_a_first_replica_unless_it_has_a_reason(
-    decisions: list[Decision], summarise: Callable[[str], None]
-) -> None:
+def test_each_disk_takes_a_first_replica_unless_it_has_a_reason(decisions, summarise):
     """Without another replica the nodes form one group, so Longhorn decided on each disk."""
     outcomes: Counter[str] = Counter()
 

@@ -41,7 +41,7 @@ def schema_of(variable: str) -> Object:
     return dict(schema)
 
 
-def test_the_chart_says_what_the_project_says() -> None:
+def test_the_chart_says_what_the_project_says():
     chart = load(CHART / "Chart.yaml")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     of_rancher = {
@@ -59,7 +59,7 @@ def test_the_chart_says_what_the_project_says() -> None:
     assert (of_rancher["namespace"], of_rancher["release-name"]) == (NAMESPACE, NAME)
 
 
-def test_its_links_are_of_the_project_and_lead_to_files() -> None:
+def test_its_links_are_of_the_project_and_lead_to_files():
     links = [each["url"] for each in annotation("links")]
     paths = [re.sub(rf"{OURS}/(blob|raw)/main/", "", link) for link in links]
     icon = load(CHART / "Chart.yaml")["icon"].removeprefix(f"{OURS}/raw/main/")
@@ -67,7 +67,7 @@ def test_its_links_are_of_the_project_and_lead_to_files() -> None:
     assert [path for path in (*paths, icon) if not (ROOT / path).is_file()] == []
 
 
-def test_its_changes_are_those_of_this_version() -> None:
+def test_its_changes_are_those_of_this_version():
     """Another version needs others: these are no longer in its part of the changelog."""
     part = plain(notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version(ROOT)))
     changes = annotation("changes")
@@ -83,7 +83,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("question", questions(), ids=lambda each: str(each["variable"]))
-def test_a_question_of_rancher_is_about_a_value(question: Object) -> None:
+def test_a_question_of_rancher_is_about_a_value(question):
     value: Any = default_values()
     for name in question["variable"].split("."):
         value = value[name]
@@ -96,7 +96,7 @@ def test_a_question_of_rancher_is_about_a_value(question: Object) -> None:
     assert question.get("min") == schema.get("minimum")
 
 
-def test_what_a_question_depends_on_is_asked_before() -> None:
+def test_what_a_question_depends_on_is_asked_before():
     asked = dict[str, Object]()
     for question in questions():
         if condition := question.get("show_if"):
@@ -106,7 +106,7 @@ def test_what_a_question_depends_on_is_asked_before() -> None:
 
 
 @pytest.mark.tools
-def test_the_chart_of_a_release_names_its_publisher(tmp_path: Path) -> None:
+def test_the_chart_of_a_release_names_its_publisher(tmp_path):
     tools.find("helm")
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(CHART, tmp_path / CHART.relative_to(ROOT))

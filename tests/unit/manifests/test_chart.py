@@ -86,7 +86,7 @@ def notes(*options: str) -> str:
 
 
 @pytest.mark.parametrize("values", VALUES)
-def test_helm_finds_nothing_to_complain_about(values: str) -> None:
+def test_helm_finds_nothing_to_complain_about(values):
     printed = helm("lint", "--strict", str(CHART), *values_option(values))
 
     assert "1 chart(s) linted, 0 chart(s) failed" in printed
@@ -94,7 +94,7 @@ def test_helm_finds_nothing_to_complain_about(values: str) -> None:
 
 @pytest.mark.parametrize("version", [OLDEST, LATEST])
 @pytest.mark.parametrize("values", VALUES)
-def test_kubernetes_accepts_every_object(values: str, version: str) -> None:
+def test_kubernetes_accepts_every_object(values, version):
     of_cluster = version if version.count(".") == 2 else f"{version}.0"
     rendering = (values, f"--kube-version={of_cluster}")
 
@@ -103,14 +103,14 @@ def test_kubernetes_accepts_every_object(values: str, version: str) -> None:
             check(obj, version)
 
 
-def test_the_validator_refuses_unknown_fields() -> None:
+def test_the_validator_refuses_unknown_fields():
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"slector": {}}}
 
     with pytest.raises(kubernetes_validate.ValidationError, match="slector"):
         check(service, OLDEST)
 
 
-def test_an_older_kubernetes_is_refused() -> None:
+def test_an_older_kubernetes_is_refused():
     assert "incompatible with Kubernetes v1.25.0" in refusal("--kube-version=v1.25.0")
 
 
@@ -147,11 +147,11 @@ def test_an_older_kubernetes_is_refused() -> None:
         ("podLabels.app=mine", "commonLabels and podLabels cannot have the label app"),
     ],
 )
-def test_a_wrong_value_is_refused_by_its_name(option: str, text: str) -> None:
+def test_a_wrong_value_is_refused_by_its_name(option, text):
     assert text in refusal(f"--set={option}")
 
 
-def test_every_value_is_described_and_no_other_is_taken() -> None:
+def test_every_value_is_described_and_no_other_is_taken():
     values = dict(described(SCHEMA))
     settings = {path for path in values if "extraEnv." in path}
 
@@ -164,7 +164,7 @@ def test_every_value_is_described_and_no_other_is_taken() -> None:
     assert SCHEMA["additionalProperties"] is False
 
 
-def test_every_value_has_a_default() -> None:
+def test_every_value_has_a_default():
     def missing(schema: Object, values: Any, path: str) -> Iterator[str]:
         for name, value in schema.get("properties", {}).items():
             if name not in values:
@@ -177,7 +177,7 @@ def test_every_value_has_a_default() -> None:
     assert [*missing(SCHEMA, default_values(), "")] == ["global", "tls.clientCertificates"]
 
 
-def test_one_file_has_another_value_for_each() -> None:
+def test_one_file_has_another_value_for_each():
     def same(schema: Object, values: Any, others: Any, path: str) -> Iterator[str]:
         for name, value in values.items():
             below = schema["properties"][name]
@@ -195,7 +195,7 @@ def test_one_file_has_another_value_for_each() -> None:
     ]
 
 
-def test_every_setting_can_be_set() -> None:
+def test_every_setting_can_be_set():
     mapped, listed = SCHEMA["properties"]["extraEnv"]["oneOf"]
     extra = mapped["properties"]
     assert [*extra] == listed["items"]["properties"]["name"]["anyOf"][0]["enum"]
@@ -205,7 +205,7 @@ def test_every_setting_can_be_set() -> None:
     assert fields >= SET_BY_CHART
 
 
-def test_defaults_are_those_of_the_service() -> None:
+def test_defaults_are_those_of_the_service():
     values, settings = default_values(), Settings()
 
     # What is left out has the service's default.
@@ -224,7 +224,7 @@ def test_defaults_are_those_of_the_service() -> None:
     assert values["startupTaint"] == settings.startup_taint
 
 
-def test_what_is_chosen_reaches_the_service() -> None:
+def test_what_is_chosen_reaches_the_service():
     settings = load(variables(charted("everything")))
 
     assert settings == Settings(
@@ -261,13 +261,13 @@ def test_what_is_chosen_reaches_the_service() -> None:
         ),
     ],
 )
-def test_live_settings_reach_the_service(values: str, expected: LiveSettings) -> None:
+def test_live_settings_reach_the_service(values, expected):
     data = find(charted(values), "ConfigMap")["data"]
 
     assert read_live_settings(data, LiveSettings()) == (expected, [])
 
 
-def test_the_image_is_found_by_its_digest_if_there_is_one() -> None:
+def test_the_image_is_found_by_its_digest_if_there_is_one():
     container = container_of(find(charted("everything"), "Deployment"))
     image = "registry.example/longhorn/scheduler-extender"
 
@@ -294,16 +294,14 @@ def test_the_image_is_found_by_its_digest_if_there_is_one() -> None:
         ),
     ],
 )
-def test_the_service_has_the_addresses_that_are_given(
-    values: str, expected: dict[str, object]
-) -> None:
+def test_the_service_has_the_addresses_that_are_given(values, expected):
     spec = find(charted(values), "Service")["spec"]
 
     assert {name: spec[name] for name in spec.keys() - {"type", "ports"}} == expected
 
 
 @pytest.mark.parametrize("version", ["v1.33.4", "v1.33.4-gke.1000", "v1.33.4+k3s1", "v1.33.4-rc.1"])
-def test_the_secondary_scheduler_has_the_version_of_the_cluster(version: str) -> None:
+def test_the_secondary_scheduler_has_the_version_of_the_cluster(version):
     objects = charted("secondary-scheduler", f"--kube-version={version}")
 
     image = container_of(find(objects, "Deployment", SCHEDULER))["image"]
@@ -311,7 +309,7 @@ def test_the_secondary_scheduler_has_the_version_of_the_cluster(version: str) ->
     assert image == "registry.k8s.io/kube-scheduler:v1.33.4"
 
 
-def test_a_cluster_that_does_not_say_its_version_needs_a_tag() -> None:
+def test_a_cluster_that_does_not_say_its_version_needs_a_tag():
     text = refusal(*values_option("secondary-scheduler"), "--kube-version=1.33")
 
     assert (
@@ -319,7 +317,7 @@ def test_a_cluster_that_does_not_say_its_version_needs_a_tag() -> None:
     )
 
 
-def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
+def test_the_secondary_scheduler_takes_what_is_given_to_it():
     objects = charted("everything")
     deployment = find(objects, "Deployment", SCHEDULER)
     pod = deployment["spec"]["template"]["spec"]
@@ -336,7 +334,7 @@ def test_the_secondary_scheduler_takes_what_is_given_to_it() -> None:
     ("option", "scheme"),
     [(INSECURE, "http"), ("--set=tls.mode=selfSigned", "https")],
 )
-def test_its_configuration_is_what_is_printed_for_it(option: str, scheme: str) -> None:
+def test_its_configuration_is_what_is_printed_for_it(option, scheme):
     url = f"{scheme}://{NAME}.{NAMESPACE}.svc:9504"
     folder = f"/etc/{NAME}"
     files = (f"{folder}/ca.crt", f"{folder}/tls.crt", f"{folder}/tls.key")
@@ -347,7 +345,7 @@ def test_its_configuration_is_what_is_printed_for_it(option: str, scheme: str) -
     assert scheduler_config(charted("secondary-scheduler", option)) == expected
 
 
-def test_its_pods_have_the_certificate_that_its_configuration_names() -> None:
+def test_its_pods_have_the_certificate_that_its_configuration_names():
     objects = charted("tls-self-signed")
     pod = find(objects, "Deployment", SCHEDULER)["spec"]["template"]["spec"]
     folders = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
@@ -364,7 +362,7 @@ def test_its_pods_have_the_certificate_that_its_configuration_names() -> None:
 
 
 @pytest.mark.parametrize("name", [NAME, SCHEDULER])
-def test_labels_of_the_user_change_no_selector(name: str) -> None:
+def test_labels_of_the_user_change_no_selector(name):
     deployment = find(charted("everything"), "Deployment", name)
     labels = deployment["spec"]["template"]["metadata"]["labels"]
 
@@ -376,21 +374,21 @@ def test_labels_of_the_user_change_no_selector(name: str) -> None:
     )
 
 
-def test_what_is_turned_off_is_left_out() -> None:
+def test_what_is_turned_off_is_left_out():
     kinds = {obj["kind"] for obj in charted("everything")}
 
     assert not {"NetworkPolicy", "PodDisruptionBudget"} & kinds
     assert "priorityClassName" not in find(charted("everything"), "Deployment")["spec"]["template"]
 
 
-def test_fields_of_a_security_context_can_be_taken_out() -> None:
+def test_fields_of_a_security_context_can_be_taken_out():
     pod = find(charted(DEFAULTS, "--set=podSecurityContext.runAsUser=null"), "Deployment")
 
     assert "runAsUser" not in pod["spec"]["template"]["spec"]["securityContext"]
 
 
 @pytest.mark.parametrize("option", [INSECURE, "--set=tls.mode=selfSigned"])
-def test_probes_and_prometheus_ask_a_port_that_is_open_to_all(option: str) -> None:
+def test_probes_and_prometheus_ask_a_port_that_is_open_to_all(option):
     objects = charted("monitoring", option, FROM, WITHOUT_INJECTION)
     container = container_of(find(objects, "Deployment"))
     [endpoint] = find(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
@@ -404,7 +402,7 @@ def test_probes_and_prometheus_ask_a_port_that_is_open_to_all(option: str) -> No
     )
 
 
-def test_labels_for_the_operators_are_set() -> None:
+def test_labels_for_the_operators_are_set():
     objects = charted("everything")
     labels = {
         kind: find(objects, kind, name)["metadata"]["labels"]
@@ -426,7 +424,7 @@ def test_labels_for_the_operators_are_set() -> None:
         (["ipv6"], "https://[fd00:10:96::95]:8443"),
     ],
 )
-def test_the_notes_say_how_to_configure_kube_scheduler(options: list[str], url: str) -> None:
+def test_the_notes_say_how_to_configure_kube_scheduler(options, url):
     values, *others = options
     text = notes(*values_option(values), *others)
     [command] = [part for part in text.split("\n\n") if "scheduler-config" in part]
@@ -444,9 +442,7 @@ def test_the_notes_say_how_to_configure_kube_scheduler(options: list[str], url: 
     ("values", "is_made"),
     [("tls-cert-manager", True), ("fixed-address", True), ("tls-secret", False)],
 )
-def test_the_notes_say_where_the_files_for_kube_scheduler_are(
-    values: str, *, is_made: bool
-) -> None:
+def test_the_notes_say_where_the_files_for_kube_scheduler_are(values, *, is_made):
     text = notes(*values_option(values))
 
     assert ("for file in ca.crt tls.crt tls.key; do" in text) == is_made
@@ -455,13 +451,13 @@ def test_the_notes_say_where_the_files_for_kube_scheduler_are(
     assert (f"once the Secrets {NAME}-tls and" in text) == (not is_made)
 
 
-def test_the_notes_warn_of_an_address_that_may_change() -> None:
+def test_the_notes_warn_of_an_address_that_may_change():
     assert "WARNING: the Service has no fixed address" in notes("--set=mode=cluster-scheduler")
     assert "has no fixed address" not in notes()
 
 
 @pytest.mark.parametrize(("options", "is_open"), [([], False), ([FROM, INSECURE], True)])
-def test_the_notes_warn_of_a_port_that_is_open(options: list[str], *, is_open: bool) -> None:
+def test_the_notes_warn_of_a_port_that_is_open(options, *, is_open):
     assert ("WARNING: tls.mode is insecure" in notes(*options)) == is_open
 
 
@@ -474,7 +470,7 @@ def test_the_notes_warn_of_a_port_that_is_open(options: list[str], *, is_open: b
         (["tls-secret", "--set=tls.clientNames={a,other scheduler}"], {"a", "other scheduler"}),
     ],
 )
-def test_the_names_of_clients_reach_the_service(options: list[str], names: set[str]) -> None:
+def test_the_names_of_clients_reach_the_service(options, names):
     settings = load(variables(charted(*options, WITHOUT_INJECTION)))
 
     assert settings.client_ca_file == f"/etc/{NAME}/tls/ca.crt"
@@ -492,9 +488,7 @@ def test_the_names_of_clients_reach_the_service(options: list[str], names: set[s
     ],
     ids=["second scheduler", "insecure", "and others", "the cluster's own", "from its nodes"],
 )
-def test_who_may_reach_which_port(
-    options: list[str], called: list[str] | None, webhook: list[str] | None
-) -> None:
+def test_who_may_reach_which_port(options, called, webhook):
     objects = charted(DEFAULTS, "--set=injection.mode=webhook", *options)
     allowed = {
         rule["ports"][0]["port"]: rule.get("from")
@@ -515,7 +509,7 @@ def test_who_may_reach_which_port(
     }
 
 
-def test_pods_that_may_reach_the_port_have_these_labels() -> None:
+def test_pods_that_may_reach_the_port_have_these_labels():
     objects = charted(DEFAULTS)
     [of_scheduler, of_test] = [
         each["podSelector"]["matchLabels"].items()
@@ -547,7 +541,7 @@ def test_pods_that_may_reach_the_port_have_these_labels() -> None:
         ),
     ],
 )
-def test_who_does_without_has_fewer_rights(option: str, missing: set[tuple[str, str]]) -> None:
+def test_who_does_without_has_fewer_rights(option, missing):
     before, after = rights(charted(DEFAULTS)), rights(charted(DEFAULTS, f"--set={option}=false"))
 
     assert {(resource, verb) for _, resource, verb in before - after} == missing
@@ -580,14 +574,14 @@ POLICIES_SERVED = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmi
         ([POLICIES_SERVED, "--set=admissionPolicy.enabled=false"], 0),
     ],
 )
-def test_the_policies_are_installed_where_they_are_served(options: list[str], count: int) -> None:
+def test_the_policies_are_installed_where_they_are_served(options, count):
     kinds = [obj["kind"] for obj in charted(DEFAULTS, *options)]
 
     assert kinds.count("ValidatingAdmissionPolicy") == count
     assert kinds.count("ValidatingAdmissionPolicyBinding") == count
 
 
-def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> None:
+def test_the_policies_are_for_the_account_in_the_namespace_of_the_release():
     objects = charted(DEFAULTS, POLICIES_SERVED, "--namespace=storage")
 
     for name in (f"{NAME}-account.storage", f"{NAME}-endpoints.storage"):
@@ -604,9 +598,7 @@ def test_the_policies_are_for_the_account_in_the_namespace_of_the_release() -> N
         pytest.param([STARTUP_TAINT, "--kube-version=v1.29.9"], False, id="without-policies"),
     ],
 )
-def test_nodes_may_be_patched_only_where_a_policy_says_how(
-    options: list[str], *, is_there: bool
-) -> None:
+def test_nodes_may_be_patched_only_where_a_policy_says_how(options, *, is_there):
     objects = charted(DEFAULTS, *options)
     name = f"{NAME}-startup-taint.{NAMESPACE}"
     kinds = {obj["kind"] for obj in objects if obj["metadata"]["name"] == name}
@@ -630,7 +622,7 @@ def test_nodes_may_be_patched_only_where_a_policy_says_how(
         ("webhook", "a webhook adds it"),
     ],
 )
-def test_the_notes_say_how_pods_come_to_the_extender(mode: str, text: str) -> None:
+def test_the_notes_say_how_pods_come_to_the_extender(mode, text):
     assert text in notes(f"--set=injection.mode={mode}")
 
 
@@ -649,9 +641,7 @@ PENDING = "WARNING: a kube-scheduler that does not know the extender"
         ([WITH_ADDRESS, WITHOUT_INJECTION], set()),
     ],
 )
-def test_the_notes_say_whether_injection_waits_for_kube_scheduler(
-    options: list[str], said: set[str]
-) -> None:
+def test_the_notes_say_whether_injection_waits_for_kube_scheduler(options, said):
     text = notes(*options)
 
     known = {"INJECTION WAITS", BEGIN, TEST, PENDING, *said}
@@ -671,9 +661,7 @@ def test_the_notes_say_whether_injection_waits_for_kube_scheduler(
     ],
     ids=["default", "own", "an address", "an address and the second one", "the older name"],
 )
-def test_who_asks_follows_from_the_mode_and_the_address(
-    options: list[str], deployments: set[str], scheduler: str | None
-) -> None:
+def test_who_asks_follows_from_the_mode_and_the_address(options, deployments, scheduler):
     objects = charted(DEFAULTS, *options, "--set=injection.mode=webhook")
 
     assert {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Deployment"} == (
@@ -682,7 +670,7 @@ def test_who_asks_follows_from_the_mode_and_the_address(
     assert variables(objects).get("EXTENDER_WEBHOOK_SCHEDULER_NAME") == scheduler
 
 
-def test_an_image_is_needed() -> None:
+def test_an_image_is_needed():
     done = subprocess.run(
         [tools.find("helm"), "template", NAME, str(CHART)],
         capture_output=True,
@@ -694,11 +682,11 @@ def test_an_image_is_needed() -> None:
     assert "set image.repository: there is no public image" in done.stderr
 
 
-def test_names_cannot_be_chosen() -> None:
+def test_names_cannot_be_chosen():
     assert "nameOverride and fullnameOverride must be empty" in refusal("--set=nameOverride=mine")
 
 
-def test_names_of_other_charts_are_taken_and_the_notes_say_so() -> None:
+def test_names_of_other_charts_are_taken_and_the_notes_say_so():
     options = ("--set=replicaCount=4", "--set=imagePullSecrets[0].name=mine")
     spec = find(charted(DEFAULTS, *options), "Deployment")["spec"]
     text = notes(*options, "--set=secondaryScheduler.enabled=true")
@@ -710,7 +698,7 @@ def test_names_of_other_charts_are_taken_and_the_notes_say_so() -> None:
     assert "say mode=second-scheduler instead" in text
 
 
-def test_variables_can_be_a_list() -> None:
+def test_variables_can_be_a_list():
     from_elsewhere = '{"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"a","key":"b"}}}'
     named = '{"name":"EXTENDER_HOST","value":"::"}'
     objects = charted(DEFAULTS, f"--set-json=extraEnv=[{from_elsewhere},{named}]")
@@ -723,7 +711,7 @@ def test_variables_can_be_a_list() -> None:
     assert "at '/extraEnv" in refusal(f"--set-json=extraEnv=[{unknown}]")
 
 
-def test_volumes_and_spreads_and_annotations_are_taken_over() -> None:
+def test_volumes_and_spreads_and_annotations_are_taken_over():
     objects = charted("everything")
     pod = find(objects, "Deployment")["spec"]["template"]["spec"]
 
@@ -737,7 +725,7 @@ def test_volumes_and_spreads_and_annotations_are_taken_over() -> None:
     }
 
 
-def test_a_service_monitor_finds_all_instances() -> None:
+def test_a_service_monitor_finds_all_instances():
     objects = charted(DEFAULTS, "--set=metrics.serviceMonitor.enabled=true")
     service = find(objects, "Service", f"{NAME}-metrics")
     spec = find(objects, "ServiceMonitor")["spec"]
@@ -756,14 +744,14 @@ def test_a_service_monitor_finds_all_instances() -> None:
     )
 
 
-def test_the_test_runs_only_where_kube_scheduler_knows_the_extender() -> None:
+def test_the_test_runs_only_where_kube_scheduler_knows_the_extender():
     pod = find(hooks("secondary-scheduler"), "Pod", f"{NAME}-test")["spec"]
 
     assert pod["schedulerName"] == SCHEDULER
     assert pod["containers"][0]["resources"]["limits"] == {"longhorn.io/scheduler-extender": "1"}
 
 
-def test_alerts_and_dashboard_lead_to_where_the_runbooks_are() -> None:
+def test_alerts_and_dashboard_lead_to_where_the_runbooks_are():
     place = "https://docs.test/runbooks.html"
     objects = charted("monitoring", FROM, f"--set=metrics.runbooks={place}")
     [group] = find(objects, "PrometheusRule")["spec"]["groups"]

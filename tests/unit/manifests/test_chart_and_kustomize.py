@@ -85,7 +85,7 @@ def kube_version() -> str:
     ],
     ids=str,
 )
-def test_the_chart_installs_what_the_kustomizations_do(values: str, folders: list[str]) -> None:
+def test_the_chart_installs_what_the_kustomizations_do(values, folders):
     expected: dict[Key, Object] = {}
     for folder in folders:
         expected |= by_key(rendered(folder))
@@ -115,13 +115,13 @@ def kustomized(folder: Path, *components: str) -> dict[Key, Object]:
     return by_key(render(folder))
 
 
-def test_the_right_to_take_a_taint_off_is_the_same(tmp_path: Path) -> None:
+def test_the_right_to_take_a_taint_off_is_the_same(tmp_path):
     assert kustomized(tmp_path, "startup-taint") == by_key(
         charted(DEFAULTS, OWN, CLOSED, WITHOUT_INJECTION, f"--set=startupTaint={STARTUP_TAINT}")
     )
 
 
-def test_the_policy_is_the_same(tmp_path: Path) -> None:
+def test_the_policy_is_the_same(tmp_path):
     served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
     assert overlaid(tmp_path, with_policy=True) == by_key(
@@ -129,7 +129,7 @@ def test_the_policy_is_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:
+def test_the_policies_on_what_is_written_are_the_same(tmp_path):
     served = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 
     assert overlaid(tmp_path, with_admission_policy=True) == by_key(
@@ -138,13 +138,11 @@ def test_the_policies_on_what_is_written_are_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("tls", "folder"), [("secret", FIXED), ("cert-manager", CERT_MANAGER)])
-def test_the_command_installs_certificates_as_the_overlays_do(
-    tmp_path: Path, tls: str, folder: str
-) -> None:
+def test_the_command_installs_certificates_as_the_overlays_do(tmp_path, tls, folder):
     assert overlaid(tmp_path, tls=tls) == by_key(rendered(folder))
 
 
-def test_the_command_installs_plain_http_if_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_command_installs_plain_http_if_that_is_asked_for(tmp_path):
     found = overlaid(tmp_path, tls="insecure")
     deployment = found["Deployment", NAME, NAMESPACE]
     # Nothing is left of these but their names.
@@ -155,7 +153,7 @@ def test_the_command_installs_plain_http_if_that_is_asked_for(tmp_path: Path) ->
     assert found == by_key(charted("fixed-address", INSECURE, WITHOUT_INJECTION))
 
 
-def test_the_command_answers_by_plain_http_for_a_time(tmp_path: Path) -> None:
+def test_the_command_answers_by_plain_http_for_a_time(tmp_path):
     until = "2027-01-31T12:00:00Z"
 
     assert overlaid(tmp_path, plain_until=until) == by_key(
@@ -163,13 +161,13 @@ def test_the_command_answers_by_plain_http_for_a_time(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_installs_a_second_scheduler(tmp_path: Path) -> None:
+def test_the_command_installs_a_second_scheduler(tmp_path):
     expected = by_key(rendered(FIXED)) | by_key(rendered(SECONDARY))
 
     assert overlaid(tmp_path, second_scheduler=kube_version()) == expected
 
 
-def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it() -> None:
+def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it():
     expected = by_key(rendered(BASE)) | by_key(rendered(SECONDARY))
     config_map = expected["ConfigMap", "longhorn-scheduler-config", NAMESPACE]
     head, _, config = config_map["data"]["config.yaml"].partition("\n")
@@ -188,7 +186,7 @@ def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_res
     assert restarts_by == {"checksum/config": hashlib.sha256(config.rstrip().encode()).hexdigest()}
 
 
-def test_another_configuration_restarts_the_secondary_scheduler() -> None:
+def test_another_configuration_restarts_the_secondary_scheduler():
     def checksum(*options: str) -> str:
         objects = charted("secondary-scheduler", *options)
         metadata = find(objects, "Deployment", "longhorn-scheduler")["spec"]["template"]["metadata"]
@@ -197,7 +195,7 @@ def test_another_configuration_restarts_the_secondary_scheduler() -> None:
     assert checksum() == checksum("--set=replicas=3") != checksum("--set=service.port=443")
 
 
-def test_what_is_made_from_the_chart_is_as_it_is_written() -> None:
+def test_what_is_made_from_the_chart_is_as_it_is_written():
     tools.find("helm")
 
     stale = [
@@ -208,7 +206,7 @@ def test_what_is_made_from_the_chart_is_as_it_is_written() -> None:
     assert stale == [], "run `make manifests`"
 
 
-def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_monitoring() -> None:
+def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_monitoring():
     by_hand = {
         path.relative_to(MANIFESTS).as_posix()
         for path in MANIFESTS.rglob("*.yaml")
@@ -224,7 +222,7 @@ def test_every_object_of_the_kustomizations_is_made_from_the_chart_or_by_the_mon
     }
 
 
-def test_objects_of_the_chart_are_in_a_namespace_if_they_can_be() -> None:
+def test_objects_of_the_chart_are_in_a_namespace_if_they_can_be():
     places = {
         (obj["kind"] in CLUSTER_SCOPED, obj["metadata"].get("namespace"))
         for obj in charted("everything", "--namespace=storage")

@@ -33,7 +33,7 @@ def common_name(certificate: x509.Certificate) -> str:
     return str(attribute.value)
 
 
-def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
+def test_the_service_s_certificate_is_valid_for_every_way_to_call_it():
     names = certificate("tls").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
 
     assert names.get_values_for_type(x509.DNSName) == [
@@ -45,7 +45,7 @@ def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
     assert addresses == ["10.96.0.95", "fd00:10:96::95"]
 
 
-def test_all_are_signed_by_a_ca_whose_key_is_nowhere() -> None:
+def test_all_are_signed_by_a_ca_whose_key_is_nowhere():
     [authority] = {certificate(name, "ca.crt") for name in NAMES}
     secrets = [obj for obj in charted(SELF_SIGNED) if obj["kind"] == "Secret"]
 
@@ -59,14 +59,14 @@ def test_all_are_signed_by_a_ca_whose_key_is_nowhere() -> None:
     assert all(obj["data"].keys() == {"ca.crt", "tls.crt", "tls.key"} for obj in secrets)
 
 
-def test_the_keys_are_those_of_the_certificates() -> None:
+def test_the_keys_are_those_of_the_certificates():
     for name in NAMES:
         key = load_pem_private_key(b64decode(secret(name)["data"]["tls.key"]), password=None)
         assert isinstance(key, EllipticCurvePrivateKey)
         assert key.public_key() == certificate(name).public_key()
 
 
-def test_a_client_is_known_by_a_name_that_the_service_has_not() -> None:
+def test_a_client_is_known_by_a_name_that_the_service_has_not():
     assert [common_name(certificate(name)) for name in NAMES] == [
         NAME,
         "kube-scheduler",
@@ -74,7 +74,7 @@ def test_a_client_is_known_by_a_name_that_the_service_has_not() -> None:
     ]
 
 
-def test_they_last_five_years_and_their_ca_is_not_the_first_to_end() -> None:
+def test_they_last_five_years_and_their_ca_is_not_the_first_to_end():
     issued = [certificate(name) for name in NAMES]
     end = min(each.not_valid_after_utc for each in issued)
 
@@ -82,7 +82,7 @@ def test_they_last_five_years_and_their_ca_is_not_the_first_to_end() -> None:
     assert certificate("tls", "ca.crt").not_valid_after_utc > end
 
 
-def test_it_is_noted_when_and_for_what_they_were_made() -> None:
+def test_it_is_noted_when_and_for_what_they_were_made():
     notes = secret("tls")["metadata"]["annotations"]
     changed_at = datetime.fromisoformat(notes["longhorn-scheduler-extender/changed-at"])
 
@@ -96,7 +96,7 @@ def test_it_is_noted_when_and_for_what_they_were_made() -> None:
     ]
 
 
-def test_another_ca_restarts_the_second_scheduler_which_reads_it_once() -> None:
+def test_another_ca_restarts_the_second_scheduler_which_reads_it_once():
     objects = charted(SELF_SIGNED)
     pods = find(objects, "Deployment", "longhorn-scheduler")["spec"]["template"]
     ca = find(objects, "Secret", f"{NAME}-client")["data"]["ca.crt"]
@@ -104,7 +104,7 @@ def test_another_ca_restarts_the_second_scheduler_which_reads_it_once() -> None:
     assert pods["metadata"]["annotations"]["checksum/ca"] == sha256(ca.encode()).hexdigest()
 
 
-def test_an_issuer_of_the_user_signs_instead_of_ours() -> None:
+def test_an_issuer_of_the_user_signs_instead_of_ours():
     objects = charted("tls-issuer", "--set=mode=cluster-scheduler")
     made = [obj for obj in objects if obj["apiVersion"] == "cert-manager.io/v1"]
 

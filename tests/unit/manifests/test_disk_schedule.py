@@ -68,7 +68,7 @@ def without_words(value: Any) -> Any:
     }
 
 
-def test_it_is_served_as_longhorns_kind(definition: Object) -> None:
+def test_it_is_served_as_longhorns_kind(definition):
     spec = definition["spec"]
 
     assert definition["metadata"]["name"] == "diskschedules.longhorn.io"
@@ -85,7 +85,7 @@ def test_it_is_served_as_longhorns_kind(definition: Object) -> None:
     assert version["subresources"] == {"status": {}}
 
 
-def test_it_shows_node_and_disk(definition: Object) -> None:
+def test_it_shows_node_and_disk(definition):
     [version] = definition["spec"]["versions"]
 
     assert without_words(version["additionalPrinterColumns"]) == [
@@ -94,7 +94,7 @@ def test_it_shows_node_and_disk(definition: Object) -> None:
     ]
 
 
-def test_it_has_longhorns_fields(definition: Object) -> None:
+def test_it_has_longhorns_fields(definition):
     [version] = definition["spec"]["versions"]
     schema = without_words(version["schema"]["openAPIV3Schema"])
 
@@ -111,5 +111,5 @@ def test_it_has_longhorns_fields(definition: Object) -> None:
 
 
 @pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
-def test_kubernetes_accepts_it(definition: Object, version: str) -> None:
+def test_kubernetes_accepts_it(definition, version):
     check(definition, version)

@@ -1,7 +1,6 @@
 """The controller of DiskSchedules is installed if it is asked for, the same by either way."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def variables(deployment: Object) -> dict[str, str]:
     return {item["name"]: item["value"] for item in env if "value" in item}
 
 
-def test_it_is_not_installed_as_shipped() -> None:
+def test_it_is_not_installed_as_shipped():
     for objects in (charted(DEFAULTS), rendered(BASE), rendered(MONITORING)):
         assert not [obj for obj in objects if CONTROLLER_NAME in obj["metadata"]["name"]]
         assert "CustomResourceDefinition" not in {obj["kind"] for obj in objects}
@@ -50,15 +49,13 @@ def test_it_is_not_installed_as_shipped() -> None:
     ],
     ids=["controller", "objects"],
 )
-def test_the_chart_installs_what_the_components_do(
-    tmp_path: Path, options: tuple[str, ...], components: list[str]
-) -> None:
+def test_the_chart_installs_what_the_components_do(tmp_path, options, components):
     assert by_key(charted(VALUES, OWN, CLOSED, WITHOUT_INJECTION, *options)) == kustomized(
         tmp_path, *components
     )
 
 
-def test_the_chart_brings_the_definition_if_it_is_asked_for() -> None:
+def test_the_chart_brings_the_definition_if_it_is_asked_for():
     text = (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
     [definition] = [
         obj for obj in charted(VALUES, DEFINED) if obj["kind"] == "CustomResourceDefinition"
@@ -69,7 +66,7 @@ def test_the_chart_brings_the_definition_if_it_is_asked_for() -> None:
     assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
-def test_prometheus_is_told_of_it_by_either_way(tmp_path: Path) -> None:
+def test_prometheus_is_told_of_it_by_either_way(tmp_path):
     found = kustomized(tmp_path, "disk-schedule-controller", "disk-schedule-monitoring")
     monitor = find(
         charted(VALUES, "--set=metrics.podMonitor.enabled=true"), "PodMonitor", CONTROLLER_NAME
@@ -80,13 +77,13 @@ def test_prometheus_is_told_of_it_by_either_way(tmp_path: Path) -> None:
     assert endpoint["port"] in {each["name"] for each in container_of(controller())["ports"]}
 
 
-def test_its_command_exists() -> None:
+def test_its_command_exists():
     _, command = container_of(controller())["command"]
 
     assert command in getattr(typer.main.get_command(commands), "commands", {})
 
 
-def test_what_is_chosen_reaches_it() -> None:
+def test_what_is_chosen_reaches_it():
     assert load_controller(variables(controller())) == ControllerSettings()
     assert load_controller(variables(controller(values="everything"))) == ControllerSettings(
         longhorn_namespace="longhorn-elsewhere",
@@ -97,7 +94,7 @@ def test_what_is_chosen_reaches_it() -> None:
     )
 
 
-def test_every_setting_of_it_can_be_set() -> None:
+def test_every_setting_of_it_can_be_set():
     schema: Any = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     extra = schema["properties"]["diskScheduleController"]["properties"]["extraEnv"]["properties"]
     fields = set(ControllerSettings.__struct_fields__)
@@ -106,7 +103,7 @@ def test_every_setting_of_it_can_be_set() -> None:
     assert fields >= SET_BY_CHART
 
 
-def test_its_pods_are_like_those_of_the_service() -> None:
+def test_its_pods_are_like_those_of_the_service():
     ours, service = controller(), find(charted(VALUES), "Deployment")
     pod, other = (each["spec"]["template"]["spec"] for each in (ours, service))
 
@@ -118,7 +115,7 @@ def test_its_pods_are_like_those_of_the_service() -> None:
     assert ours["spec"]["replicas"] == 2
 
 
-def test_its_account_is_its_own() -> None:
+def test_its_account_is_its_own():
     objects = charted(VALUES, MANAGED)
     account = find(objects, "ServiceAccount", CONTROLLER_NAME)["metadata"]
     subject = {
@@ -141,7 +138,7 @@ def test_its_account_is_its_own() -> None:
     assert find(objects, "ServiceAccount", CONTROLLER_NAME)["automountServiceAccountToken"] is False
 
 
-def test_no_selector_of_the_service_takes_its_pods() -> None:
+def test_no_selector_of_the_service_takes_its_pods():
     labels = controller()["spec"]["template"]["metadata"]["labels"]
     selectors = [
         find(charted(VALUES), kind)["spec"][field]["matchLabels"]

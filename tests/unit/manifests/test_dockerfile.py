@@ -29,18 +29,18 @@ def instruction(name: str) -> str:
 
 
 @pytest.mark.tools
-def test_the_user_is_the_one_of_the_deployment() -> None:
+def test_the_user_is_the_one_of_the_deployment():
     security = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]["securityContext"]
 
     assert instruction("USER") == f"{security['runAsUser']}:{security['runAsGroup']}"
 
 
-def test_the_port_is_the_default() -> None:
+def test_the_port_is_the_default():
     assert instruction("EXPOSE") == str(Settings().port)
 
 
 @pytest.mark.tools
-def test_the_entry_point_is_the_console_script() -> None:
+def test_the_entry_point_is_the_console_script():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = [*json.loads(instruction("ENTRYPOINT")), *json.loads(instruction("CMD"))]
 
@@ -48,7 +48,7 @@ def test_the_entry_point_is_the_console_script() -> None:
     assert command == container_of(one(BASE, "Deployment", NAME))["command"]
 
 
-def test_dependencies_are_installed_by_their_hashes() -> None:
+def test_dependencies_are_installed_by_their_hashes():
     installs = re.findall(r"--requirement (\S+)", DOCKERFILE)
 
     assert installs == [
@@ -61,7 +61,7 @@ def test_dependencies_are_installed_by_their_hashes() -> None:
         assert "--hash=sha256:" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_the_list_is_checked_with_what_the_linters_see() -> None:
+def test_the_list_is_checked_with_what_the_linters_see():
     versions = [
         next(p.version for p in pins((ROOT / file).read_text("utf-8")) if p.name == CHECKED_WITH)
         for file in ("requirements/sbom.txt", "requirements/dev.txt")
@@ -70,7 +70,7 @@ def test_the_list_is_checked_with_what_the_linters_see() -> None:
     assert versions[0] == versions[1]
 
 
-def test_the_list_is_made_as_make_makes_it() -> None:
+def test_the_list_is_made_as_make_makes_it():
     def options(file: str) -> list[str]:
         [command] = re.findall(r"cyclonedx-py environment ((?:.|\\\n)+?) --output-file", file)
         return re.findall(r"--\S+", command)
@@ -81,7 +81,7 @@ def test_the_list_is_made_as_make_makes_it() -> None:
     assert "--output-reproducible" in options(makefile)
 
 
-def test_the_labels_in_the_dockerfile_are_those_of_the_project() -> None:
+def test_the_labels_in_the_dockerfile_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     assert dict(re.findall(r'org\.opencontainers\.image\.(\S+)="(.+)"', DOCKERFILE)) == {
@@ -92,7 +92,7 @@ def test_the_labels_in_the_dockerfile_are_those_of_the_project() -> None:
     }
 
 
-def test_every_stage_is_built_on_the_pinned_image_or_on_what_is_given_instead() -> None:
+def test_every_stage_is_built_on_the_pinned_image_or_on_what_is_given_instead():
     images = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
 
     assert instruction("ARG") == "PYTHON_IMAGE=pinned"
@@ -100,7 +100,7 @@ def test_every_stage_is_built_on_the_pinned_image_or_on_what_is_given_instead() 
     assert set(images[1:]) == {"${PYTHON_IMAGE}", "build"}
 
 
-def test_make_writes_the_digest_that_the_tag_has_now(tmp_path: Path) -> None:
+def test_make_writes_the_digest_that_the_tag_has_now(tmp_path):
     digest = "sha256:" + "0123456789abcdef" * 4
     docker = tmp_path / "docker"
     docker.write_text(
@@ -141,7 +141,7 @@ def make_image(folder: Path, *variables: str) -> list[str]:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone: there is no revision")
-def test_make_adds_the_labels_that_depend_on_the_commit(tmp_path: Path) -> None:
+def test_make_adds_the_labels_that_depend_on_the_commit(tmp_path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = ["git", "log", "-1", "--format=%H %cI"]
     revision, created = subprocess.check_output(command, cwd=ROOT, text=True).split()
@@ -155,7 +155,7 @@ def test_make_adds_the_labels_that_depend_on_the_commit(tmp_path: Path) -> None:
     assert context == "."
 
 
-def test_what_only_the_builder_knows_is_passed_on(tmp_path: Path) -> None:
+def test_what_only_the_builder_knows_is_passed_on(tmp_path):
     variables = ("IMAGE=some/name:7", "SOURCE=https://sources.test/", "PYTHON_IMAGE=python:test")
 
     arguments = make_image(tmp_path, *variables)
@@ -172,7 +172,7 @@ def test_what_only_the_builder_knows_is_passed_on(tmp_path: Path) -> None:
     ]
 
 
-def test_what_the_build_needs_reaches_it() -> None:
+def test_what_the_build_needs_reaches_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

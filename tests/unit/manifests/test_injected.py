@@ -51,16 +51,14 @@ def pod(scheduler: str, **limits: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_pod_needs_the_resource_and_the_scheduler(
-    injected: ModuleType, answered: dict[str, Any], scheduler: str, problem: str
-) -> None:
+def test_a_pod_needs_the_resource_and_the_scheduler(injected, answered, scheduler, problem):
     found = injected.problem(answered, "shop", scheduler, "the page says why")
 
     assert problem in found
     assert bool(found) == bool(problem)
 
 
-def test_the_right_to_create_pods_is_there_for_the_test_alone() -> None:
+def test_the_right_to_create_pods_is_there_for_the_test_alone():
     objects = template("tests/injection")
     policies = {
         obj["kind"]: annotations(obj)["helm.sh/hook-delete-policy"].split(",") for obj in objects
@@ -79,13 +77,11 @@ def test_the_right_to_create_pods_is_there_for_the_test_alone() -> None:
         ([WITH_ADDRESS, "--set=injection.mode=webhook"], ["default", ""]),
     ],
 )
-def test_it_knows_where_to_try_and_which_scheduler_is_named(
-    options: list[str], given: list[str]
-) -> None:
+def test_it_knows_where_to_try_and_which_scheduler_is_named(options, given):
     assert arguments(*options) == given
 
 
-def test_while_injection_waits_it_says_how_it_begins(injected: ModuleType) -> None:
+def test_while_injection_waits_it_says_how_it_begins(injected):
     namespace, scheduler, why = arguments(WITH_ADDRESS)
 
     found = injected.problem(pod("default-scheduler"), namespace, scheduler, why)
@@ -108,7 +104,7 @@ def arguments(*options: str) -> list[str]:
     return [str(each) for each in container["args"][1:]]
 
 
-def test_it_is_left_out_where_nothing_is_injected() -> None:
+def test_it_is_left_out_where_nothing_is_injected():
     excluded = "--set=injection.excludedNamespaces={default}"
 
     assert template("tests/injection", WITHOUT_INJECTION) == []

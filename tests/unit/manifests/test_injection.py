@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import ssl
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,7 +120,7 @@ def only(kind: str, *options: str) -> Object:
         ),
     ],
 )
-def test_each_mode_installs_what_it_needs(options: list[str], expected: list[str]) -> None:
+def test_each_mode_installs_what_it_needs(options, expected):
     assert kinds(*options) == expected
 
 
@@ -136,9 +135,7 @@ def test_each_mode_installs_what_it_needs(options: list[str], expected: list[str
         ([], None),
     ],
 )
-def test_the_service_says_for_doctor_why_nothing_is_injected(
-    options: list[str], wish: str | None
-) -> None:
+def test_the_service_says_for_doctor_why_nothing_is_injected(options, wish):
     [service] = template("service", *options)
 
     assert annotations(service).get(WISH) == wish
@@ -153,7 +150,7 @@ def test_the_service_says_for_doctor_why_nothing_is_injected(
         ([*WEBHOOK, "--set", "injection.webhook.tls=x"], "'selfSigned', 'certManager'"),
     ],
 )
-def test_values_that_cannot_work_are_refused(options: list[str], why: str) -> None:
+def test_values_that_cannot_work_are_refused(options, why):
     assert why in refusal(*options)
 
 
@@ -162,7 +159,7 @@ def test_values_that_cannot_work_are_refused(options: list[str], why: str) -> No
     [[*AUTO], WEBHOOK],
     ids=["policy", "webhook"],
 )
-def test_namespaces_and_labels_that_opt_out(options: list[str]) -> None:
+def test_namespaces_and_labels_that_opt_out(options):
     given = ["--set", "injection.excludedNamespaces={team,longhorn-scheduler}"]
     found = [*template("injection-policy", *options, *given)]
     found += template("injection-webhook", *options, *given)
@@ -184,7 +181,7 @@ def test_namespaces_and_labels_that_opt_out(options: list[str]) -> None:
     assert rules["objectSelector"] == {"matchExpressions": [opted_out]}
 
 
-def test_a_pod_is_created_whatever_becomes_of_the_webhook_or_the_policy() -> None:
+def test_a_pod_is_created_whatever_becomes_of_the_webhook_or_the_policy():
     [hook] = only("MutatingWebhookConfiguration", *WEBHOOK)["webhooks"]
     policy = only("MutatingAdmissionPolicy", *AUTO)["spec"]
 
@@ -195,9 +192,7 @@ def test_a_pod_is_created_whatever_becomes_of_the_webhook_or_the_policy() -> Non
 
 
 @pytest.mark.parametrize(("version", "is_known"), [("1.27.16", False), ("1.28.0", True)])
-def test_match_conditions_are_for_api_servers_that_know_them(
-    version: str, *, is_known: bool
-) -> None:
+def test_match_conditions_are_for_api_servers_that_know_them(version, *, is_known):
     [hook] = only("MutatingWebhookConfiguration", "--kube-version", version, *WEBHOOK)["webhooks"]
 
     assert ("matchConditions" in hook) is is_known
@@ -211,9 +206,7 @@ def test_match_conditions_are_for_api_servers_that_know_them(
         ([*SECOND, "--set", "secondaryScheduler.schedulerName=mine"], "mine"),
     ],
 )
-def test_pods_get_the_name_of_a_second_scheduler_if_there_is_one(
-    options: list[str], name: str | None
-) -> None:
+def test_pods_get_the_name_of_a_second_scheduler_if_there_is_one(options, name):
     policy = only("MutatingAdmissionPolicy", *AUTO, *options)
     _, *more = (each["jsonPatch"]["expression"] for each in policy["spec"]["mutations"])
 
@@ -246,18 +239,16 @@ def parts(*options: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", [[WITHOUT_INJECTION], [*AUTO]], ids=["none", "policy"])
-def test_without_the_webhook_the_deployment_needs_nothing(options: list[str]) -> None:
+def test_without_the_webhook_the_deployment_needs_nothing(options):
     assert not any(parts(*options).values())
 
 
-def test_a_pod_ends_only_once_the_service_leads_elsewhere() -> None:
+def test_a_pod_ends_only_once_the_service_leads_elsewhere():
     assert parts(*WEBHOOK)["lifecycle"] == ["preStop"]
 
 
 @pytest.mark.parametrize(("options", "name"), [([OWN], ""), (SECOND, "longhorn-scheduler")])
-def test_the_variables_of_the_webhook_are_settings_of_the_service(
-    options: list[str], name: str
-) -> None:
+def test_the_variables_of_the_webhook_are_settings_of_the_service(options, name):
     found = parts(*WEBHOOK, *options)
     environ = {each["name"]: each["value"] for each in found["env"]}
 
@@ -269,7 +260,7 @@ def test_the_variables_of_the_webhook_are_settings_of_the_service(
     assert settings.webhook_scheduler_name == name
 
 
-def test_the_service_leads_to_the_port_and_the_pods() -> None:
+def test_the_service_leads_to_the_port_and_the_pods():
     found = parts(*WEBHOOK)
     service = only("Service", *WEBHOOK)
     [hook] = only("MutatingWebhookConfiguration", *WEBHOOK)["webhooks"]
@@ -289,7 +280,7 @@ def test_the_service_leads_to_the_port_and_the_pods() -> None:
 
 
 @pytest.mark.parametrize("options", [[], CERT_MANAGER], ids=["self-signed", "cert-manager"])
-def test_the_pods_mount_the_certificate_and_not_its_ca(options: list[str]) -> None:
+def test_the_pods_mount_the_certificate_and_not_its_ca(options):
     found = parts(*WEBHOOK, *options)
     objects = template("injection-webhook", *WEBHOOK, *options)
     secrets = {
@@ -306,7 +297,7 @@ def test_the_pods_mount_the_certificate_and_not_its_ca(options: list[str]) -> No
     assert secrets == ({mounted, f"{mounted}-ca"} if options else {mounted})
 
 
-def test_only_api_servers_may_ask_if_they_are_known_by_a_ca() -> None:
+def test_only_api_servers_may_ask_if_they_are_known_by_a_ca():
     found = parts(*WEBHOOK, "--set=injection.webhook.clientCASecretName=api-servers")
 
     [file] = [each["value"] for each in found["env"] if each["name"].endswith("CLIENT_CA_FILE")]
@@ -316,7 +307,7 @@ def test_only_api_servers_may_ask_if_they_are_known_by_a_ca() -> None:
     assert volume["secret"]["secretName"] == "api-servers"
 
 
-def test_the_certificate_made_by_the_chart_is_trusted_by_the_api_server(tmp_path: Path) -> None:
+def test_the_certificate_made_by_the_chart_is_trusted_by_the_api_server(tmp_path):
     objects = template("injection-webhook", *WEBHOOK)
     [hook] = [obj for obj in objects if obj["kind"] == "MutatingWebhookConfiguration"]
     [secret] = [obj for obj in objects if obj["metadata"]["name"] == NAME and "data" in obj]
@@ -338,7 +329,7 @@ def test_the_certificate_made_by_the_chart_is_trusted_by_the_api_server(tmp_path
     assert ours.version() == "TLSv1.3"
 
 
-def test_cert_manager_puts_the_ca_into_the_configuration() -> None:
+def test_cert_manager_puts_the_ca_into_the_configuration():
     options = [*WEBHOOK, *CERT_MANAGER]
     configuration = only("MutatingWebhookConfiguration", *options)
     [certificate] = [
@@ -356,7 +347,7 @@ def test_cert_manager_puts_the_ca_into_the_configuration() -> None:
 
 @pytest.mark.parametrize("version", ["v1.36", "v1.37"])
 @pytest.mark.parametrize("options", [[*AUTO], WEBHOOK], ids=["policy", "webhook"])
-def test_kubernetes_accepts_the_objects(options: list[str], version: str) -> None:
+def test_kubernetes_accepts_the_objects(options, version):
     found = [*template("injection-policy", *options), *template("injection-webhook", *options)]
 
     for obj in found:

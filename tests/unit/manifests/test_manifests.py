@@ -1,7 +1,5 @@
 """The manifests are valid, hardened, stay in their namespace and agree with the code."""
 
-from pathlib import Path
-
 import pytest
 
 from app.config import PREFIX
@@ -47,12 +45,12 @@ ELSEWHERE = {
 """What is in another namespace, of the folders that have not just `RIGHTS` there."""
 
 
-def test_every_kustomization_is_known_to_these_tests() -> None:
+def test_every_kustomization_is_known_to_these_tests():
     assert sorted([BASE, CERT_MANAGER, FIXED, MONITORING, SECONDARY]) == FOLDERS
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_objects_stay_in_their_namespace(folder: str) -> None:
+def test_objects_stay_in_their_namespace(folder):
     strays = {
         (obj["kind"], obj["metadata"]["name"], obj["metadata"].get("namespace"))
         for obj in rendered(folder)
@@ -63,7 +61,7 @@ def test_objects_stay_in_their_namespace(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", sorted({*FOLDERS} - {MONITORING}))
-def test_bindings_are_for_the_account_of_the_pods(folder: str) -> None:
+def test_bindings_are_for_the_account_of_the_pods(folder):
     [account] = [obj["metadata"] for obj in rendered(folder) if obj["kind"] == "ServiceAccount"]
     [deployment] = [obj for obj in rendered(folder) if obj["kind"] == "Deployment"]
     subject = {"kind": "ServiceAccount", "name": account["name"], "namespace": NAMESPACE}
@@ -76,7 +74,7 @@ def test_bindings_are_for_the_account_of_the_pods(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_roles_bound_in_the_folder_are_in_it(folder: str) -> None:
+def test_roles_bound_in_the_folder_are_in_it(folder):
     of_kubernetes = {
         "system:kube-scheduler",
         "system:volume-scheduler",
@@ -98,7 +96,7 @@ def test_roles_bound_in_the_folder_are_in_it(folder: str) -> None:
 
 
 @pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
-def test_pods_are_hardened(folder: str, name: str) -> None:
+def test_pods_are_hardened(folder, name):
     deployment = one(folder, "Deployment", name)
     pod = deployment["spec"]["template"]["spec"]
 
@@ -118,7 +116,7 @@ def test_pods_are_hardened(folder: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
-def test_only_the_pods_of_the_deployment_get_the_token(folder: str, name: str) -> None:
+def test_only_the_pods_of_the_deployment_get_the_token(folder, name):
     pod = one(folder, "Deployment", name)["spec"]["template"]["spec"]
 
     assert pod["automountServiceAccountToken"] is True
@@ -126,9 +124,7 @@ def test_only_the_pods_of_the_deployment_get_the_token(folder: str, name: str) -
 
 
 @pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
-def test_a_roll_out_keeps_both_replicas_ready_and_needs_no_second_node(
-    folder: str, name: str
-) -> None:
+def test_a_roll_out_keeps_both_replicas_ready_and_needs_no_second_node(folder, name):
     spec = one(folder, "Deployment", name)["spec"]
     [spread] = spec["template"]["spec"]["topologySpreadConstraints"]
 
@@ -141,7 +137,7 @@ def test_a_roll_out_keeps_both_replicas_ready_and_needs_no_second_node(
 
 
 @pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
-def test_everything_that_selects_the_pods_selects_them(folder: str, name: str) -> None:
+def test_everything_that_selects_the_pods_selects_them(folder, name):
     deployment = one(folder, "Deployment", name)
     pod = deployment["spec"]["template"]
     [spread] = pod["spec"]["topologySpreadConstraints"]
@@ -159,14 +155,14 @@ def test_everything_that_selects_the_pods_selects_them(folder: str, name: str) -
 
 
 @pytest.mark.parametrize(("folder", "name"), DEPLOYMENTS)
-def test_a_drain_is_never_blocked(folder: str, name: str) -> None:
+def test_a_drain_is_never_blocked(folder, name):
     spec = one(folder, "PodDisruptionBudget", name)["spec"]
 
     assert spec["maxUnavailable"] == "100%"
     assert spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
-def test_the_container_runs_serve_within_its_memory_and_without_a_cpu_limit() -> None:
+def test_the_container_runs_serve_within_its_memory_and_without_a_cpu_limit():
     deployment = one(BASE, "Deployment", NAME)
     container = container_of(deployment)
 
@@ -178,14 +174,14 @@ def test_the_container_runs_serve_within_its_memory_and_without_a_cpu_limit() ->
     assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "system-cluster-critical"
 
 
-def test_probes_ask_our_endpoints() -> None:
+def test_probes_ask_our_endpoints():
     container = container_of(one(BASE, "Deployment", NAME))
 
     assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "metrics"}
 
 
-def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever() -> None:
+def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever():
     tolerations = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]["tolerations"]
 
     assert all("key" in toleration for toleration in tolerations)  # no key tolerates all taints
@@ -196,7 +192,7 @@ def test_a_tolerated_taint_never_keeps_a_pod_on_a_dead_node_for_ever() -> None:
     } == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
 
 
-def test_variables_of_the_deployment_are_settings() -> None:
+def test_variables_of_the_deployment_are_settings():
     variables = container_of(one(BASE, "Deployment", NAME))["env"]
 
     given = {item["name"]: item["value"] for item in variables if "value" in item}
@@ -224,21 +220,21 @@ def test_variables_of_the_deployment_are_settings() -> None:
         assert getattr(settings, variable.removeprefix(PREFIX).lower()) == "some-name"
 
 
-def test_variables_of_services_are_not_taken_for_settings() -> None:
+def test_variables_of_services_are_not_taken_for_settings():
     pod = one(BASE, "Deployment", NAME)["spec"]["template"]["spec"]
 
     assert pod["enableServiceLinks"] is False
 
 
 @pytest.mark.parametrize("folder", [BASE, FIXED])
-def test_the_service_leaves_its_endpoints_to_the_leader(folder: str) -> None:
+def test_the_service_leaves_its_endpoints_to_the_leader(folder):
     spec = one(folder, "Service", NAME)["spec"]
 
     assert "selector" not in spec
     assert "targetPort" not in spec["ports"][0]
 
 
-def test_the_ports_are_the_same_everywhere() -> None:
+def test_the_ports_are_the_same_everywhere():
     default = Settings().port
     port = {"name": "http", "protocol": "TCP"}
 
@@ -252,19 +248,19 @@ def test_the_ports_are_the_same_everywhere() -> None:
     ]
 
 
-def test_the_network_policy_leaves_the_way_out_open() -> None:
+def test_the_network_policy_leaves_the_way_out_open():
     spec = one(BASE, "NetworkPolicy", NAME)["spec"]
 
     assert sorted(spec["policyTypes"]) == ["Egress", "Ingress"]
     assert spec["egress"] == [{}]
 
 
-def test_live_settings_are_left_to_whoever_uses_kubectl() -> None:
+def test_live_settings_are_left_to_whoever_uses_kubectl():
     assert one(BASE, "ConfigMap", NAME)["data"] == {}
 
 
 @pytest.mark.parametrize("folder", [BASE, FIXED])
-def test_an_overlay_can_name_another_image(folder: str, tmp_path: Path) -> None:
+def test_an_overlay_can_name_another_image(folder, tmp_path):
     write_overlay(
         tmp_path,
         folder,
@@ -276,7 +272,7 @@ def test_an_overlay_can_name_another_image(folder: str, tmp_path: Path) -> None:
     assert container_of(deployment)["image"] == "images.test/storage/extender:7"
 
 
-def test_an_overlay_can_move_everything_to_another_namespace(tmp_path: Path) -> None:
+def test_an_overlay_can_move_everything_to_another_namespace(tmp_path):
     write_overlay(tmp_path, BASE, {"namespace": "elsewhere"})
 
     objects = render(tmp_path)
@@ -286,7 +282,7 @@ def test_an_overlay_can_move_everything_to_another_namespace(tmp_path: Path) -> 
     assert {place["namespace"] for place in named} == {"elsewhere"}
 
 
-def test_the_fixed_address_is_all_that_the_overlay_adds() -> None:
+def test_the_fixed_address_is_all_that_the_overlay_adds():
     def without_address(obj: Object) -> Object:
         if obj["kind"] != "Service":
             return obj

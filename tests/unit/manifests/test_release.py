@@ -60,7 +60,7 @@ def phases(obj: Object) -> set[str]:
         pytest.param([POLICY, "--set=secondaryScheduler.ask=false"], {"end"}, id="emergency"),
     ],
 )
-def test_injection_begins_where_it_can_be_tried(options: list[str], expected: set[str]) -> None:
+def test_injection_begins_where_it_can_be_tried(options, expected):
     assert set(jobs(*options)) == expected
 
 
@@ -68,23 +68,21 @@ def test_injection_begins_where_it_can_be_tried(options: list[str], expected: se
     ("options", "scheduler"),
     [((POLICY, SECOND), "longhorn-scheduler"), ((POLICY, WITH_ADDRESS, CONFIGURED), None)],
 )
-def test_injection_is_begun_by_a_pod_that_goes_where_pods_will_go(
-    options: tuple[str, ...], scheduler: str | None
-) -> None:
+def test_injection_is_begun_by_a_pod_that_goes_where_pods_will_go(options, scheduler):
     spec = jobs(*options)["begin"]["spec"]["template"]["spec"]
 
     assert spec.get("schedulerName") == scheduler
     assert spec["containers"][0]["resources"]["limits"] == {RESOURCE: "1"}
 
 
-def test_what_ends_it_needs_neither_the_scheduler_nor_the_service() -> None:
+def test_what_ends_it_needs_neither_the_scheduler_nor_the_service():
     for each in ("pause", "end"):
         spec = jobs(OWN)[each]["spec"]["template"]["spec"]
         assert "schedulerName" not in spec
         assert "resources" not in spec["containers"][0]
 
 
-def test_argo_cd_takes_the_same_order_from_the_hooks() -> None:
+def test_argo_cd_takes_the_same_order_from_the_hooks():
     """Hooks of a phase come by their weight; PostSync is when all others are healthy."""
     found = hooks(DEFAULTS, POLICY, WITH_ADDRESS, CONFIGURED)
     ours = [each for each in found if annotations(each)["helm.sh/hook"] != "test"]
@@ -109,15 +107,13 @@ def test_argo_cd_takes_the_same_order_from_the_hooks() -> None:
         pytest.param([SECOND], False, id="the second scheduler goes with it"),
     ],
 )
-def test_a_kube_scheduler_that_still_calls_is_refused_and_waits_for_nothing(
-    options: list[str], *, kept: bool
-) -> None:
+def test_a_kube_scheduler_that_still_calls_is_refused_and_waits_for_nothing(options, *, kept):
     service = find(charted(DEFAULTS, *options), "Service")
 
     assert ("helm.sh/resource-policy" in annotations(service)) is kept
 
 
-def test_in_an_emergency_the_second_scheduler_knows_the_resource_and_asks_nobody() -> None:
+def test_in_an_emergency_the_second_scheduler_knows_the_resource_and_asks_nobody():
     [config_map] = template("secondary-scheduler/configmap", "--set=secondaryScheduler.ask=false")
     [entry] = yaml.safe_load(config_map["data"]["config.yaml"])["extenders"]
 

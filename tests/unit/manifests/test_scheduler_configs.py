@@ -76,14 +76,14 @@ def fixed_address() -> str:
     return address
 
 
-def test_every_distribution_is_tested() -> None:
+def test_every_distribution_is_tested():
     files = {path.name for path in (MANIFESTS / "scheduler").iterdir()}
 
     assert files == {*KUBECONFIGS}
 
 
 @pytest.mark.parametrize("file", KUBECONFIGS)
-def test_the_cluster_s_scheduler(file: str) -> None:
+def test_the_cluster_s_scheduler(file):
     kubeconfig = KUBECONFIGS[file]
     expected = configuration(f"https://{fixed_address()}:{Settings().port}")
     if kubeconfig:
@@ -99,21 +99,21 @@ def test_the_cluster_s_scheduler(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", KUBECONFIGS)
-def test_what_to_remove_to_do_without_scores_is_said_above_it(file: str) -> None:
+def test_what_to_remove_to_do_without_scores_is_said_above_it(file):
     text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
     [comment] = re.findall(r"((?: *#.*\n)+) *prioritizeVerb: prioritize\n *weight: 2\n", text)
 
     assert "To do without scores, remove these two lines" in re.sub(r"\s+#?\s*", " ", comment)
 
 
-def test_data_outweigh_images_and_no_preference_of_a_user_s() -> None:
+def test_data_outweigh_images_and_no_preference_of_a_user_s():
     weight = extender_at("")["weight"]
 
     assert weight * SCORE_POINTS * 7 // 10 > IMAGE_LOCALITY_POINTS  # data are 7 of the 10
     assert weight * SCORE_POINTS <= NODE_AFFINITY_POINTS
 
 
-def test_the_secondary_scheduler() -> None:
+def test_the_secondary_scheduler():
     mounted = one(SECONDARY, "Deployment", "longhorn-scheduler")
     [volume, _] = mounted["spec"]["template"]["spec"]["volumes"]
     config = one(SECONDARY, "ConfigMap", volume["configMap"]["name"])["data"]["config.yaml"]
@@ -137,7 +137,7 @@ def test_the_secondary_scheduler() -> None:
     )
 
 
-def test_the_secondary_scheduler_reads_the_file_that_is_mounted() -> None:
+def test_the_secondary_scheduler_reads_the_file_that_is_mounted():
     container = container_of(one(SECONDARY, "Deployment", "longhorn-scheduler"))
     [mount, tls] = container["volumeMounts"]
 
@@ -145,7 +145,7 @@ def test_the_secondary_scheduler_reads_the_file_that_is_mounted() -> None:
     assert tls["mountPath"] == f"/etc/{SERVICE}"
 
 
-def test_the_secondary_scheduler_may_take_its_own_lease() -> None:
+def test_the_secondary_scheduler_may_take_its_own_lease():
     rules = one(SECONDARY, "Role", "longhorn-scheduler")["rules"]
 
     assert rules == [
@@ -159,7 +159,7 @@ def test_the_secondary_scheduler_may_take_its_own_lease() -> None:
     ]
 
 
-def test_the_address_is_one_that_kubernetes_gives_to_others_last() -> None:
+def test_the_address_is_one_that_kubernetes_gives_to_others_last():
     services = ip_network("10.96.0.0/12")
     last_given = 256  # min(max(16, size / 16), 256) addresses from the start of the range
 
@@ -169,7 +169,7 @@ def test_the_address_is_one_that_kubernetes_gives_to_others_last() -> None:
 
 
 @pytest.mark.parametrize("file", [*KUBECONFIGS, "../../docs/kube-scheduler.md"])
-def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> None:
+def test_no_other_address_of_the_service_range_is_left_in_a_file(file):
     text = (MANIFESTS / "scheduler" / file).read_text(encoding="utf-8")
 
     found = set(re.findall(r"\b10\\?\.96\\?\.\d+\\?\.\d+\b(?!/)", text))
@@ -177,7 +177,7 @@ def test_no_other_address_of_the_service_range_is_left_in_a_file(file: str) -> N
     assert {address.replace("\\", "") for address in found} == {fixed_address()}
 
 
-def test_the_installation_guide_names_every_file() -> None:
+def test_the_installation_guide_names_every_file():
     text = (ROOT / "docs" / "kube-scheduler.md").read_text(encoding="utf-8")
 
     missing = [

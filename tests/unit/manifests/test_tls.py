@@ -3,7 +3,6 @@
 import base64
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
@@ -52,13 +51,13 @@ def hours(duration: str) -> int:
     return int(duration.removesuffix("h"))
 
 
-def test_cert_manager_only_adds_its_own_objects() -> None:
+def test_cert_manager_only_adds_its_own_objects():
     others = [obj for obj in rendered(CERT_MANAGER) if "cert-manager.io" not in obj["apiVersion"]]
 
     assert tuple(others) == rendered(FIXED)
 
 
-def test_the_secret_is_mounted_as_a_folder_that_the_user_of_the_process_can_read() -> None:
+def test_the_secret_is_mounted_as_a_folder_that_the_user_of_the_process_can_read():
     deployment = one(FIXED, "Deployment", NAME)
     container = container_of(deployment)
     [volume] = deployment["spec"]["template"]["spec"]["volumes"]
@@ -68,7 +67,7 @@ def test_the_secret_is_mounted_as_a_folder_that_the_user_of_the_process_can_read
     assert container["volumeMounts"] == [{"name": "tls", "mountPath": FOLDER, "readOnly": True}]
 
 
-def test_the_service_s_certificate_is_the_one_that_is_mounted() -> None:
+def test_the_service_s_certificate_is_the_one_that_is_mounted():
     served = certificate(NAME)
 
     assert served["secretName"] == SECRET
@@ -76,7 +75,7 @@ def test_the_service_s_certificate_is_the_one_that_is_mounted() -> None:
     assert served["privateKey"]["rotationPolicy"] == "Always"
 
 
-def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
+def test_the_service_s_certificate_is_valid_for_every_way_to_call_it():
     served = certificate(NAME)
     service = one(CERT_MANAGER, "Service", NAME)
     name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
@@ -93,7 +92,7 @@ def test_the_service_s_certificate_is_valid_for_every_way_to_call_it() -> None:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_each_client_has_a_certificate_of_its_own(name: str) -> None:
+def test_each_client_has_a_certificate_of_its_own(name):
     client = certificate(name)
 
     assert client["commonName"] == "kube-scheduler"
@@ -101,7 +100,7 @@ def test_each_client_has_a_certificate_of_its_own(name: str) -> None:
     assert client["usages"] == ["digital signature", "client auth"]
 
 
-def test_all_are_signed_by_a_ca_that_outlives_them_and_keeps_its_key() -> None:
+def test_all_are_signed_by_a_ca_that_outlives_them_and_keeps_its_key():
     authority = certificate(f"{NAME}-ca")
     issuers = {
         obj["metadata"]["name"]: obj["spec"]
@@ -141,7 +140,7 @@ def pem(secret: Object, file: str) -> bytes:
     return base64.b64decode(secret["data"][file])
 
 
-def test_the_script_makes_what_is_mounted_and_throws_the_key_of_the_ca_away(tmp_path: Path) -> None:
+def test_the_script_makes_what_is_mounted_and_throws_the_key_of_the_ca_away(tmp_path):
     made = secrets("10.96.0.95", "fd00::95", TMPDIR=str(tmp_path))
     service = x509.load_pem_x509_certificate(pem(made[SECRET], "tls.crt"))
     names = service.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -172,9 +171,7 @@ def test_the_script_makes_what_is_mounted_and_throws_the_key_of_the_ca_away(tmp_
         *((client, "kube-scheduler", ExtendedKeyUsageOID.CLIENT_AUTH) for client in CLIENTS),
     ],
 )
-def test_the_script_makes_each_for_one_purpose(
-    secret: str, name: str, usage: x509.ObjectIdentifier
-) -> None:
+def test_the_script_makes_each_for_one_purpose(secret, name, usage):
     made = secrets(NAMESPACE="elsewhere")
     issued = x509.load_pem_x509_certificate(pem(made[secret], "tls.crt"))
     usages = issued.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -184,7 +181,7 @@ def test_the_script_makes_each_for_one_purpose(
     assert made[secret]["metadata"]["namespace"] == "elsewhere"
 
 
-def test_the_script_says_why_it_makes_nothing() -> None:
+def test_the_script_says_why_it_makes_nothing():
     with pytest.raises(subprocess.CalledProcessError) as raised:
         secrets("nowhere")
 

@@ -24,17 +24,17 @@ NAME = "longhorn-scheduler-extender"
 
 
 @pytest.mark.parametrize("name", sorted(files()))
-def test_a_file_is_as_it_is_written(name: str) -> None:
+def test_a_file_is_as_it_is_written(name):
     committed = (FOLDER / name).read_text(encoding="utf-8")
 
     assert committed == files()[name], "run `make monitoring`"
 
 
-def test_everything_is_in_the_namespace_of_the_extender() -> None:
+def test_everything_is_in_the_namespace_of_the_extender():
     assert {obj["metadata"]["namespace"] for obj in rendered(MONITORING)} == {NAMESPACE}
 
 
-def test_grafana_finds_the_dashboard() -> None:
+def test_grafana_finds_the_dashboard():
     config_map = one(MONITORING, "ConfigMap", f"{NAME}-dashboard")
     [(name, text)] = config_map["data"].items()
 
@@ -43,13 +43,13 @@ def test_grafana_finds_the_dashboard() -> None:
     assert json.loads(text)["uid"] == UID
 
 
-def test_prometheus_gets_every_alert() -> None:
+def test_prometheus_gets_every_alert():
     [group] = one(MONITORING, "PrometheusRule", NAME)["spec"]["groups"]
 
     assert [rule["alert"] for rule in group["rules"]] == [alert.alert for alert in ALERTS]
 
 
-def test_prometheus_finds_the_pods_and_their_port() -> None:
+def test_prometheus_finds_the_pods_and_their_port():
     spec = one(MONITORING, "PodMonitor", NAME)["spec"]
     deployment = one(BASE, "Deployment", NAME)
     labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -61,7 +61,7 @@ def test_prometheus_finds_the_pods_and_their_port() -> None:
     assert [endpoint["interval"] for endpoint in spec["podMetricsEndpoints"]] == [SCRAPE_INTERVAL]
 
 
-def test_pods_are_looked_for_in_the_namespace_of_the_monitor() -> None:
+def test_pods_are_looked_for_in_the_namespace_of_the_monitor():
     spec: dict[str, Any] = one(MONITORING, "PodMonitor", NAME)["spec"]
 
     assert "namespaceSelector" not in spec

@@ -65,17 +65,17 @@ KNOWN = known()
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *RULES])
-def test_metrics_exist(query: Query) -> None:
+def test_metrics_exist(query):
     assert {each.metric for each in selectors(query.expr)} <= {*KNOWN}
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *RULES])
-def test_every_name_in_an_expression_is_checked(query: Query) -> None:
+def test_every_name_in_an_expression_is_checked(query):
     assert len(selectors(query.expr)) >= max(1, query.expr.count(PREFIX))
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *RULES])
-def test_values_of_labels_exist(query: Query) -> None:
+def test_values_of_labels_exist(query):
     for metric, matchers in selectors(query.expr):
         for label, operator, text in matchers:
             if label not in ADDED:
@@ -84,45 +84,45 @@ def test_values_of_labels_exist(query: Query) -> None:
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *RULES])
-def test_labels_that_are_kept_exist(query: Query) -> None:
+def test_labels_that_are_kept_exist(query):
     labels = {label for each in selectors(query.expr) for label in KNOWN[each.metric]}
 
     assert grouping_labels(query.expr) <= labels | ADDED
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_legend_names_labels_that_the_series_have(query: Query) -> None:
+def test_a_legend_names_labels_that_the_series_have(query):
     named = {*re.findall(r"\{\{(\w+)\}\}", query.legend)}
 
     assert named <= grouping_labels(query.expr)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_asks_for_one_namespace(query: Query) -> None:
+def test_a_query_asks_for_one_namespace(query):
     for each in selectors(query.expr):
         assert ("namespace", "=", NAMESPACE) in each.matchers
 
 
 @pytest.mark.parametrize("query", RULES)
-def test_targets_of_others_do_not_alert(query: Query) -> None:
+def test_targets_of_others_do_not_alert(query):
     for each in selectors(query.expr):
         jobs = {("job", "=", JOB), ("job", "=", CONTROLLER_JOB)}
         is_of_one_kind = each.metric.startswith(PREFIX) or each.metric in LONGHORN_DISKS
         assert is_of_one_kind or jobs & {*each.matchers}
 
 
-def test_jobs_are_named_as_the_pods_are() -> None:
+def test_jobs_are_named_as_the_pods_are():
     assert (JOB, CONTROLLER_JOB) == (NAME, CONTROLLER_NAME)
 
 
-def test_holds_that_ran_out_are_those_of_the_service() -> None:
+def test_holds_that_ran_out_are_those_of_the_service():
     [alert] = [alert for alert in ALERTS if alert.name == "HoldsExpire"]
     causes = {*re.findall(r'cause=~"([^"]*)"', alert.expr)}
 
     assert causes == {"|".join([*End][-3:])}  # as the help of the metric says
 
 
-def test_slow_is_half_of_the_timeout_of_kube_scheduler() -> None:
+def test_slow_is_half_of_the_timeout_of_kube_scheduler():
     files = [*MANIFESTS.glob("scheduler/*.yaml")]
     timeouts = {
         float(found)
@@ -133,13 +133,13 @@ def test_slow_is_half_of_the_timeout_of_kube_scheduler() -> None:
     assert timeouts == {2 * FILTER_SECONDS_LIMIT}
 
 
-def test_slow_is_the_bound_of_a_bucket() -> None:
+def test_slow_is_the_bound_of_a_bucket():
     bounds = KNOWN[f"{PREFIX}filter_duration_seconds_bucket"]["le"]
 
     assert str(FILTER_SECONDS_LIMIT) in bounds
 
 
-def test_a_view_is_stale_when_the_service_says_so() -> None:
+def test_a_view_is_stale_when_the_service_says_so():
     [stale] = [alert for alert in ALERTS if alert.name == "ViewStale"]
 
     assert stale.expr.endswith(f" > {Settings().view_age_limit_seconds:g}")

@@ -20,24 +20,24 @@ def page(alert: Alert) -> str:
 
 
 @EVERY_ALERT
-def test_an_alert_has_a_runbook(alert: Alert) -> None:
+def test_an_alert_has_a_runbook(alert):
     assert f"Alert `{alert.alert}`." in page(alert)
     assert tuple(re.findall(r"^\*\*(.*)\*\*$", page(alert), flags=re.MULTILINE)) == HEADINGS
 
 
 @EVERY_ALERT
-def test_a_runbook_tells_the_severity_and_the_duration(alert: Alert) -> None:
+def test_a_runbook_tells_the_severity_and_the_duration(alert):
     lasts = "at once" if alert.lasts == "0m" else f"after {alert.lasts}"
 
     assert f"Severity: {alert.labels.severity}. Fires {lasts}." in page(alert)
 
 
 @EVERY_ALERT
-def test_a_runbook_says_how_to_look(alert: Alert) -> None:
+def test_a_runbook_says_how_to_look(alert):
     assert "```" in page(alert).partition(f"**{HEADINGS[2]}**")[2].partition("\n**")[0]
 
 
-def test_there_is_no_runbook_without_an_alert() -> None:
+def test_there_is_no_runbook_without_an_alert():
     titles = re.findall(r"^## (.*)$", RUNBOOKS, flags=re.MULTILINE)
 
     assert [title.lower().replace(" ", "-") for title in titles] == [
@@ -45,29 +45,29 @@ def test_there_is_no_runbook_without_an_alert() -> None:
     ]
 
 
-def test_names_are_unique_and_ours() -> None:
+def test_names_are_unique_and_ours():
     assert all(alert.alert == f"LonghornSchedulerExtender{alert.name}" for alert in ALERTS)
     assert len({alert.alert for alert in ALERTS}) == len(ALERTS)
 
 
 @EVERY_ALERT
-def test_the_summary_and_the_description_are_sentences(alert: Alert) -> None:
+def test_the_summary_and_the_description_are_sentences(alert):
     assert alert.annotations.summary.endswith(".")
     assert alert.annotations.description.endswith(".")
     assert "{{" not in alert.annotations.summary  # it is the same for all series
 
 
 @EVERY_ALERT
-def test_the_description_names_the_namespace(alert: Alert) -> None:
+def test_the_description_names_the_namespace(alert):
     assert "$labels.namespace" in alert.annotations.description or alert.name == "Absent"
 
 
 @EVERY_ALERT
-def test_an_alert_leads_to_its_runbook_in_the_repository(alert: Alert) -> None:
+def test_an_alert_leads_to_its_runbook_in_the_repository(alert):
     assert alert.annotations.runbook_url == f"docs/runbooks.md#{alert.runbook}"
 
 
-def test_the_place_of_the_runbooks_can_be_named() -> None:
+def test_the_place_of_the_runbooks_can_be_named():
     written = with_runbooks(RULE_FILE.read_text("utf-8"), "https://docs.test/runbooks.html#{}")
 
     assert re.findall(r"runbook_url: (.*)", written) == [
@@ -83,14 +83,14 @@ def test_the_place_of_the_runbooks_can_be_named() -> None:
         ("DiskFullSoon", f"{AHEAD_DAYS} * 86400", f"in {AHEAD_DAYS} days"),
     ],
 )
-def test_a_limit_is_the_same_wherever_it_is_said(name: str, expr: str, said: str) -> None:
+def test_a_limit_is_the_same_wherever_it_is_said(name, expr, said):
     [alert] = [alert for alert in ALERTS if alert.name == name]
 
     assert expr in alert.expr
     assert said in alert.annotations.description
 
 
-def test_the_table_of_the_runbooks_lists_every_alert() -> None:
+def test_the_table_of_the_runbooks_lists_every_alert():
     rows = re.findall(r"^\| \[(\w+)\]\(#([\w-]+)\) \| (\w+) \|", RUNBOOKS, re.MULTILINE)
 
     assert rows == [(alert.name, alert.runbook, alert.labels.severity) for alert in ALERTS]

@@ -38,9 +38,7 @@ def bins(*rooms: int) -> list[Bin]:
         pytest.param(11, [94, 92], [30, 100], 0, False, id="both-to-the-same-bin"),
     ],
 )
-def test_may_be_blocked(
-    own: int, others: list[int], rooms: list[int], more: int, *, expected: bool
-) -> None:
+def test_may_be_blocked(own, others, rooms, more, *, expected):
     names = [item(size, f"other-{n}") for n, size in enumerate(others)]
 
     assert (
@@ -66,9 +64,7 @@ def loses(own: int, others: list[int], rooms: list[int]) -> bool:
     rooms=st.lists(st.integers(0, 9), min_size=1, max_size=3),
     known=st.integers(0, 3),
 )
-def test_what_is_not_blocked_finds_room_in_every_order(
-    own: int, others: list[int], rooms: list[int], known: int
-) -> None:
+def test_what_is_not_blocked_finds_room_in_every_order(own, others, rooms, known):
     names = [item(size, f"other-{n}") for n, size in enumerate(others)]
 
     rest = others[known:]
@@ -78,14 +74,14 @@ def test_what_is_not_blocked_finds_room_in_every_order(
     assert blocked or not loses(own, others, rooms)
 
 
-def test_others_fill_no_bin_of_a_kind_that_they_do_not_suit() -> None:
+def test_others_fill_no_bin_of_a_kind_that_they_do_not_suit():
     here, there = Item("here", 50, 0, ONE), Item("there", 50, 0, frozenset([1]))
 
     assert may_be_blocked(item(60), [here], bins(100))
     assert not may_be_blocked(item(60), [there], bins(100))
 
 
-def test_two_pieces_do_not_fill_two_bins_of_which_one_takes_both() -> None:
+def test_two_pieces_do_not_fill_two_bins_of_which_one_takes_both():
     """Though they have bytes enough: 73 and 63 on a node of 150 and 100."""
     more = Pieces(2, 73 + 63, 73)
 

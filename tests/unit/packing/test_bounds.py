@@ -1,6 +1,5 @@
 """Proofs that items do not fit: each kind of proof, and that none is ever wrong."""
 
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -29,7 +28,7 @@ def bins_of(*rooms: tuple[int, int], kind: int = 0) -> list[Bin]:
         pytest.param(Bin("x", 1, 9, 9), True, id="another-kind"),
     ],
 )
-def test_is_stranded(bin_: Bin, expected: bool) -> None:  # noqa: FBT001
+def test_is_stranded(bin_, expected):
     assert is_stranded(Item("a", 5, 5, ONE_KIND), [bin_]) is expected
 
 
@@ -60,11 +59,11 @@ def test_is_stranded(bin_: Bin, expected: bool) -> None:  # noqa: FBT001
         ),
     ],
 )
-def test_is_overfull(items: Sequence[Item], bins: Sequence[Bin], expected: bool) -> None:  # noqa: FBT001
+def test_is_overfull(items, bins, expected):
     assert is_overfull(items, bins) is expected
 
 
-def test_what_fits_is_never_called_overfull() -> None:
+def test_what_fits_is_never_called_overfull():
     random = Random(9)
     fitting = 0
     for _ in range(6_000):
@@ -77,13 +76,13 @@ def test_what_fits_is_never_called_overfull() -> None:
     assert fitting > 2_000
 
 
-def test_kinds_no_bin_has_make_no_difference() -> None:
+def test_kinds_no_bin_has_make_no_difference():
     items = [Item("a", 1, 1, frozenset({0, 7})), Item("b", 1, 1, frozenset({0, 8}))]
 
     assert confined_kinds(items, bins_of((1, 1))) == [frozenset({0, 7, 8})]
 
 
-def test_many_sets_of_kinds_are_cut_short() -> None:
+def test_many_sets_of_kinds_are_cut_short():
     items = [Item(f"item-{n}", 1, 1, frozenset({n, n + 1})) for n in range(50)]
     bins = [Bin(f"bin-{n}", n, 1, 1) for n in range(51)]
 
@@ -93,7 +92,7 @@ def test_many_sets_of_kinds_are_cut_short() -> None:
     assert chosen[0] == frozenset(range(51))
 
 
-def test_a_room_counts_only_what_can_fill_it() -> None:
+def test_a_room_counts_only_what_can_fill_it():
     rooms = Rooms([(5, 1), (4, 9), (3, 3)], [1, 1, 2], bin_count=1)
 
     room = rooms.room(0b111, 0b111, 10, 10)
@@ -101,19 +100,19 @@ def test_a_room_counts_only_what_can_fill_it() -> None:
     assert (room.logical_bytes, room.physical_bytes, room.most) == (9, 10, 2)
 
 
-def test_types_that_are_used_up_fill_nothing() -> None:
+def test_types_that_are_used_up_fill_nothing():
     rooms = Rooms([(5, 1), (4, 9), (3, 3)], [1, 1, 2], bin_count=1)
 
     assert rooms.room(0b100, 0b111, 10, 10)[:3] == (6, 6, 2)
 
 
-def test_a_type_that_fills_a_room_alone_is_named() -> None:
+def test_a_type_that_fills_a_room_alone_is_named():
     rooms = Rooms([(5, 3), (4, 3), (3, 1)], [1, 1, 1], bin_count=1)
 
     assert rooms.room(0b111, 0b111, 6, 3).filler == 0
 
 
-def test_rooms_for_too_many_types_are_taken_as_full() -> None:
+def test_rooms_for_too_many_types_are_taken_as_full():
     sizes = [(size, 1) for size in range(1, 100)]
     everything = (1 << len(sizes)) - 1
 

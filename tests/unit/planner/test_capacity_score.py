@@ -26,14 +26,14 @@ def scoring(*records: Record) -> Cluster:
     return where
 
 
-def test_a_node_has_a_tenth_for_each_ten_hundredths_that_stay_free() -> None:
+def test_a_node_has_a_tenth_for_each_ten_hundredths_that_stay_free():
     found = scores(SCORE, pod(claims=["data"]), scoring(TRACKED))
 
     # 59 of 1,000 GiB are 5 hundredths, of 60 they are 98
     assert found == {"large": 9.5, "tight": 0.2}
 
 
-def test_volumes_of_a_class_count_together_and_classes_by_their_mean() -> None:
+def test_volumes_of_a_class_count_together_and_classes_by_their_mean():
     more = claim("more", size_bytes=141 * GIB)
     other = claim("other", size_bytes=100 * GIB, storage_class="other")
     where = scoring(TRACKED, more, other, storage_class("other"))
@@ -44,14 +44,14 @@ def test_volumes_of_a_class_count_together_and_classes_by_their_mean() -> None:
     assert found == {"large": 8.5, "tight": 0}
 
 
-def test_what_the_plan_has_placed_is_not_free() -> None:
+def test_what_the_plan_has_placed_is_not_free():
     big = volume("big", size_bytes=500 * GIB)
     where = scoring(TRACKED, big, replica(of="big", on="large", disk="a", size_bytes=500 * GIB))
 
     assert scores(SCORE, pod(claims=["data"]), where)["large"] == 8.9
 
 
-def test_a_class_may_have_zones_tell_what_they_have() -> None:
+def test_a_class_may_have_zones_tell_what_they_have():
     where = scoring(TRACKED, storage_class("local", storageCapacityMode="zone"))
 
     assert scores(SCORE, pod(claims=["data"]), where) == {"large": 9.5, "tight": 9.5}
@@ -66,18 +66,18 @@ def test_a_class_may_have_zones_tell_what_they_have() -> None:
         pytest.param([TRACKED, storage_class("local", provisioner="other")], id="not-ours"),
     ],
 )
-def test_nothing_else_gives_points(records: list[Record]) -> None:
+def test_nothing_else_gives_points(records):
     assert scores(SCORE, pod(claims=["data"]), scoring(*records)) == {"large": 0, "tight": 0}
 
 
-def test_an_older_kube_scheduler_gives_none() -> None:
+def test_an_older_kube_scheduler_gives_none():
     where = scoring(TRACKED)
     where.scores_capacity = False
 
     assert scores(SCORE, pod(claims=["data"]), where) == {"large": 0, "tight": 0}
 
 
-def test_they_count_in_todays_policy() -> None:
+def test_they_count_in_todays_policy():
     where, asked = scoring(TRACKED), pod(claims=["data"])
     before = cluster(
         TWO, records=[*DISKS, storage_class("local"), claim("data", size_bytes=59 * GIB)]

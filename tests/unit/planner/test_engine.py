@@ -8,7 +8,7 @@ import pytest
 from extender.kubernetes import ClaimKey
 from planner.engine import Scheduler
 from planner.policy import SEED_POLICY, TODAY_POLICY
-from planner.priorities import PRIORITIES, Priority, label_preference, service_anti_affinity
+from planner.priorities import PRIORITIES, label_preference, service_anti_affinity
 from planner.records import Taint
 from tests.builders import GIB, claim, disk, storage_class
 from tests.builders import node as longhorn_node
@@ -29,7 +29,7 @@ A = THREE[0].name
 FULL = node("full", {"cpu": 0, "memory": 0, "pods": 0})
 
 
-def test_a_pod_gets_its_node_in_three_steps() -> None:
+def test_a_pod_gets_its_node_in_three_steps():
     where = cluster(labelled(a={}, b={"fast": "yes"}, c={"zone": "z"}))
     rules = policy(
         [
@@ -48,7 +48,7 @@ def test_a_pod_gets_its_node_in_three_steps() -> None:
     assert found.node == "b"
 
 
-def test_a_node_must_pass_every_predicate() -> None:
+def test_a_node_must_pass_every_predicate():
     where = cluster(
         [node("a"), node("b", labels={"zone": "z"}), FULL, node("d", labels={"zone": "z"})],
         pod("other", on="d", requests={"cpu": 4000}),
@@ -65,7 +65,7 @@ def test_a_node_must_pass_every_predicate() -> None:
     assert found.node == "b"
 
 
-def test_scheduling_changes_neither_pod_nor_cluster() -> None:
+def test_scheduling_changes_neither_pod_nor_cluster():
     where = cluster(THREE, web("first", on="a"), services=[service()])
     asked = web("second", requests={"cpu": 100})
     before = deepcopy((asked, where.nodes, where.pods, where.requested(A)))
@@ -84,7 +84,7 @@ def test_scheduling_changes_neither_pod_nor_cluster() -> None:
     ],
 )
 @pytest.mark.parametrize("cpu", [0, 500, 4000, 100_000])
-def test_scores_are_from_0_to_10(priority: Priority, cpu: int) -> None:
+def test_scores_are_from_0_to_10(priority, cpu):
     nodes = [*labelled(a={"zone": "z"}, b={"kubernetes.io/hostname": "b"}), FULL, node("bare", {})]
     taint = Taint(key="old", value="", effect="PreferNoSchedule")
     where = cluster(
@@ -99,7 +99,7 @@ def test_scores_are_from_0_to_10(priority: Priority, cpu: int) -> None:
     assert all(0 <= each <= 10 for each in found.values())
 
 
-def test_scores_are_multiplied_by_weights_and_added() -> None:
+def test_scores_are_multiplied_by_weights_and_added():
     where = cluster(labelled(a={"fast": "1"}, b={"fast": "1", "big": "1"}))
     rules = policy(
         [],
@@ -116,7 +116,7 @@ def test_scores_are_multiplied_by_weights_and_added() -> None:
 
 
 @pytest.mark.parametrize(("fast", "big", "node"), [(1, 2, "b"), (2, 1, "a")])
-def test_a_higher_weight_makes_a_priority_more_important(fast: int, big: int, node: str) -> None:
+def test_a_higher_weight_makes_a_priority_more_important(fast, big, node):
     where = cluster(labelled(a={"fast": "1"}, b={"big": "1"}))
     rules = policy(
         [],
@@ -129,11 +129,11 @@ def test_a_higher_weight_makes_a_priority_more_important(fast: int, big: int, no
     assert schedule(rules, pod(), where).node == node
 
 
-def test_the_default_weight_is_1() -> None:
+def test_the_default_weight_is_1():
     assert {each.weight for each in SEED_POLICY.priorities} == {1}
 
 
-def test_the_node_with_the_highest_score_is_chosen() -> None:
+def test_the_node_with_the_highest_score_is_chosen():
     where = cluster(
         THREE,
         pod("one", on="a", requests={"cpu": 2000, "memory": 4 * GIB}),
@@ -147,7 +147,7 @@ def test_the_node_with_the_highest_score_is_chosen() -> None:
     assert found.node == "b"
 
 
-def test_one_of_equal_nodes_is_chosen_at_random_by_the_seed() -> None:
+def test_one_of_equal_nodes_is_chosen_at_random_by_the_seed():
     where = cluster(THREE)
     scheduler = Scheduler(SEED_POLICY, Random(1))
 
@@ -158,7 +158,7 @@ def test_one_of_equal_nodes_is_chosen_at_random_by_the_seed() -> None:
     assert all(70 < chosen.count(each.name) < 130 for each in THREE)
 
 
-def test_the_choice_does_not_hang_on_the_order_of_nodes() -> None:
+def test_the_choice_does_not_hang_on_the_order_of_nodes():
     one, other = cluster(THREE), cluster(reversed(THREE))
 
     for seed in range(20):
@@ -167,7 +167,7 @@ def test_the_choice_does_not_hang_on_the_order_of_nodes() -> None:
         assert found[0].scores == found[1].scores
 
 
-def test_a_pod_that_no_node_fits_gets_none() -> None:
+def test_a_pod_that_no_node_fits_gets_none():
     found = schedule(SEED_POLICY, pod(requests={"cpu": 4001}), cluster(THREE))
 
     assert found.node is None
@@ -177,15 +177,15 @@ def test_a_pod_that_no_node_fits_gets_none() -> None:
     }
 
 
-def test_without_nodes_a_pod_gets_none() -> None:
+def test_without_nodes_a_pod_gets_none():
     assert schedule(TODAY_POLICY, pod(), cluster([])).node is None
 
 
-def test_without_priorities_all_nodes_have_one_point() -> None:
+def test_without_priorities_all_nodes_have_one_point():
     assert schedule(policy(), pod(), cluster(THREE)).scores == {"a": 1, "b": 1, "c": 1}
 
 
-def test_the_extender_is_asked_last_about_the_nodes_that_are_left() -> None:
+def test_the_extender_is_asked_last_about_the_nodes_that_are_left():
     small, large = (disk(maximum_bytes=size * GIB) for size in (5, 100))
     where = cluster(
         [*THREE, node("cordoned", cordoned=True)],
@@ -215,7 +215,7 @@ def test_the_extender_is_asked_last_about_the_nodes_that_are_left() -> None:
     assert {*found.answer.rejected} == {"a", "c"}
 
 
-def test_the_extenders_scores_count_as_kube_scheduler_gets_them() -> None:
+def test_the_extenders_scores_count_as_kube_scheduler_gets_them():
     where = cluster(
         THREE[:2],
         records=[
@@ -234,7 +234,7 @@ def test_the_extenders_scores_count_as_kube_scheduler_gets_them() -> None:
     assert found.node == "b"
 
 
-def test_a_claim_that_leads_nowhere_refuses_all_nodes_with_the_text() -> None:
+def test_a_claim_that_leads_nowhere_refuses_all_nodes_with_the_text():
     where = cluster(THREE[:2])
     key = ClaimKey("default/data")
 
@@ -246,7 +246,7 @@ def test_a_claim_that_leads_nowhere_refuses_all_nodes_with_the_text() -> None:
     assert all(key in why.text for why in found.refusals.values())
 
 
-def test_a_claim_that_leads_nowhere_scores_no_node() -> None:
+def test_a_claim_that_leads_nowhere_scores_no_node():
     found = schedule(policy([], ["LonghornScore"]), pod(claims=["data"]), cluster(THREE[:2]))
 
     assert found.scores == {"a": 0, "b": 0}

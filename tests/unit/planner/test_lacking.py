@@ -38,7 +38,5 @@ from tests.builders import GIB
         ([Lack("pods", 1, 0, 110), Lack("pods", 1, -1, 250)], ": 110 to 250"),
     ],
 )
-def test_what_is_asked_is_rounded_up_and_what_is_left_down(
-    lacks: list[Lack], expected: str
-) -> None:
+def test_what_is_asked_is_rounded_up_and_what_is_left_down(lacks, expected):
     assert figures(lacks) == expected

@@ -44,20 +44,20 @@ def nodes_of_two_pods(*rooms: int, others: int = 0, seed: int) -> list[str]:
     return sorted(str(each.node) for each in cluster.pods.values())
 
 
-def test_a_pod_may_be_kept_off_a_node_where_the_last_one_might_be() -> None:
+def test_a_pod_may_be_kept_off_a_node_where_the_last_one_might_be():
     found = [nodes_of_two_pods(2, 1, seed=seed) for seed in SEEDS]
 
     assert ["node-0", "node-0"] in found
     assert ["node-0", "node-1"] in found
 
 
-def test_a_pod_for_which_no_other_node_is_left_waits_for_the_news() -> None:
+def test_a_pod_for_which_no_other_node_is_left_waits_for_the_news():
     found = [nodes_of_two_pods(1, 1, seed=seed) for seed in SEEDS]
 
     assert found == [["node-0", "node-1"]] * len(SEEDS)
 
 
-def test_in_a_large_cluster_the_news_are_not_late() -> None:
+def test_in_a_large_cluster_the_news_are_not_late():
     found = [nodes_of_two_pods(2, 1, others=99, seed=seed) for seed in SEEDS]
 
     assert found == [["node-0", "node-1"]] * len(SEEDS)

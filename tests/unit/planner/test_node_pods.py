@@ -37,16 +37,14 @@ def plan_with_pod(**wishes: Any) -> Plan:
     ids=str,
 )
 @pytest.mark.parametrize("kind", [Drain, LoseNode])
-def test_it_is_made_on_no_other_node(
-    wishes: dict[str, object], kind: type[Drain] | type[LoseNode]
-) -> None:
+def test_it_is_made_on_no_other_node(wishes, kind):
     plan = plan_with_pod(**wishes)
 
     assert plan.take(kind(nodes=("node-1",))).events == ()
     assert {pod.node for pod in plan.cluster.pods.values()} <= {"node-1"}
 
 
-def test_a_budget_counts_for_other_pods() -> None:
+def test_a_budget_counts_for_other_pods():
     plan = plan_with_pod()
 
     [event] = plan.take(Drain(nodes=("node-1",))).events

@@ -49,19 +49,19 @@ def placed(batches: Sequence[Batch], seed: int) -> set[str]:
     return {_name(each) for each in where.pods.values() if each.node}
 
 
-def test_pods_of_one_workload_keep_their_order() -> None:
+def test_pods_of_one_workload_keep_their_order():
     assert {frozenset(placed([batch("a", 4)], seed)) for seed in SEEDS} == {
         frozenset({"a-0", "a-1"})
     }
 
 
-def test_chance_mixes_the_pods_of_several_workloads() -> None:
+def test_chance_mixes_the_pods_of_several_workloads():
     found = {frozenset(placed([batch("a", 2), batch("b", 2)], seed)) for seed in SEEDS}
 
     assert found == {frozenset(each) for each in (("a-0", "a-1"), ("a-0", "b-0"), ("b-0", "b-1"))}
 
 
-def test_the_first_pod_of_an_ordered_workload_comes_along_with_the_others() -> None:
+def test_the_first_pod_of_an_ordered_workload_comes_along_with_the_others():
     ordered = batch("a", 2, is_ordered=True)
 
     found = {frozenset(placed([ordered, batch("b", 2)], seed)) for seed in SEEDS}
@@ -69,13 +69,13 @@ def test_the_first_pod_of_an_ordered_workload_comes_along_with_the_others() -> N
     assert found == {frozenset({"a-0", "b-0"}), frozenset({"b-0", "b-1"})}
 
 
-def test_pods_come_in_the_order_in_which_they_are_created() -> None:
+def test_pods_come_in_the_order_in_which_they_are_created():
     one_by_one = [batch("b", 1, after=1), batch("a", 1), batch("c", 1, after=2)]
 
     assert {frozenset(placed(one_by_one, seed)) for seed in SEEDS} == {frozenset({"a-0", "b-0"})}
 
 
-def test_a_controller_creates_pods_sooner_or_later_than_others_create_what_follows() -> None:
+def test_a_controller_creates_pods_sooner_or_later_than_others_create_what_follows():
     """Its pod takes two objects: as long as 0.2 of the others take at least, and 6 at most."""
     controller = batch("a", 1, each=2)
 
@@ -88,13 +88,13 @@ def test_a_controller_creates_pods_sooner_or_later_than_others_create_what_follo
     assert first("d", after=6) == {frozenset({"a-0", "d-0"})}
 
 
-def test_the_later_pods_of_an_ordered_workload_wait_for_those_before() -> None:
+def test_the_later_pods_of_an_ordered_workload_wait_for_those_before():
     _, done = scheduled([batch("a", 4, is_ordered=True)], seed=0)
 
     assert done.not_created == {"default/a-3": "default/a-2"}
 
 
-def test_how_many_pods_longhorn_is_behind_is_left_to_chance() -> None:
+def test_how_many_pods_longhorn_is_behind_is_left_to_chance():
     sizes = list[int]()
     for seed in SEEDS:
         scheduled([batch("a", 9)], seed, in_flight=3, asked=sizes.append)

@@ -55,7 +55,7 @@ def put_node(cluster: Cluster, name: str, random: Random) -> None:
 
 @settings(max_examples=examples(300))
 @given(seed=SEEDS)
-def test_it_takes_a_disk_that_longhorn_may_take(seed: int) -> None:
+def test_it_takes_a_disk_that_longhorn_may_take(seed):
     random = Random(seed)
     cluster, placing = random_cluster(random), Placing(random)
     for number in range(6):
@@ -93,7 +93,7 @@ def test_it_takes_a_disk_that_longhorn_may_take(seed: int) -> None:
             put_node(cluster, f"node-{random.randrange(NODES)}", random)
 
 
-def test_equal_disks_are_all_taken_some_time() -> None:
+def test_equal_disks_are_all_taken_some_time():
     cluster = Cluster(GENEROUS)
     for name in ("node-1", "node-2", "node-3"):
         cluster.put(node(name, disk(f"{name}-1"), disk(f"{name}-2")))

@@ -40,19 +40,19 @@ def prefer(**argument: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [*PREDICATES, LONGHORN_FIT])
-def test_static_predicates_are_given_by_their_names(name: str) -> None:
+def test_static_predicates_are_given_by_their_names(name):
     assert read_policy(predicate(name=name)).predicates == (ChosenPredicate(name),)
 
 
 @pytest.mark.parametrize("name", PRIORITIES)
-def test_static_priorities_are_given_by_their_names_and_weights(name: str) -> None:
+def test_static_priorities_are_given_by_their_names_and_weights(name):
     found = read_policy(priority(name=name, weight=3))
 
     assert found.priorities == (ChosenPriority(name, 3),)
 
 
 @pytest.mark.parametrize("name", ["Zone", "RequireRegion", "My rule: ä"])
-def test_configurable_predicates_have_any_name_and_are_known_by_their_argument(name: str) -> None:
+def test_configurable_predicates_have_any_name_and_are_known_by_their_argument(name):
     affinity = {"serviceAffinity": {"labels": ["region", "zone"]}}
     presence = {"labelsPresence": {"labels": ["region"], "presence": False}}
 
@@ -65,7 +65,7 @@ def test_configurable_predicates_have_any_name_and_are_known_by_their_argument(n
 
 
 @pytest.mark.parametrize("name", ["RackSpread", "RackPreferred", "x"])
-def test_configurable_priorities_have_any_name_and_are_known_by_their_argument(name: str) -> None:
+def test_configurable_priorities_have_any_name_and_are_known_by_their_argument(name):
     spread = {"serviceAntiAffinity": {"label": "rack"}}
     preference = {"labelPreference": {"label": "example.com/rack", "presence": False}}
 
@@ -79,7 +79,7 @@ def test_configurable_priorities_have_any_name_and_are_known_by_their_argument(n
     ]
 
 
-def test_label_preference_without_presence_prefers_the_label() -> None:
+def test_label_preference_without_presence_prefers_the_label():
     found = read_policy(
         priority(name="RackPreferred", argument={"labelPreference": {"label": "r"}})
     )
@@ -87,7 +87,7 @@ def test_label_preference_without_presence_prefers_the_label() -> None:
     assert found.priorities[0].argument == LabelPreference("r", presence=True)
 
 
-def test_functions_of_one_kind_are_combined_under_different_names() -> None:
+def test_functions_of_one_kind_are_combined_under_different_names():
     spread = [
         {"name": name, "weight": 1, "argument": {"serviceAntiAffinity": {"label": name}}}
         for name in ("building", "room")
@@ -100,18 +100,18 @@ def test_functions_of_one_kind_are_combined_under_different_names() -> None:
     )
 
 
-def test_a_given_list_replaces_the_default_one_whole() -> None:
+def test_a_given_list_replaces_the_default_one_whole():
     found = read_policy({**HEAD, "predicates": [{"name": "HostName"}], "priorities": []})
 
     assert found == Policy(predicates=(ChosenPredicate("HostName"),), priorities=())
 
 
-def test_a_list_that_is_not_given_is_the_default_one() -> None:
+def test_a_list_that_is_not_given_is_the_default_one():
     assert read_policy(HEAD) == TODAY_POLICY
     assert read_policy({**HEAD, "priorities": []}).predicates == TODAY_POLICY.predicates
 
 
-def test_the_seed_policy_is_the_default_of_the_first_scheduler() -> None:
+def test_the_seed_policy_is_the_default_of_the_first_scheduler():
     assert [each.name for each in SEED_POLICY.predicates] == [
         "PodFitsPorts",
         "PodFitsResources",
@@ -128,7 +128,7 @@ def test_the_seed_policy_is_the_default_of_the_first_scheduler() -> None:
 
 
 @pytest.mark.parametrize("weight", [1, 2, 1_000_000])
-def test_weights_are_whole_numbers_from_1(weight: int) -> None:
+def test_weights_are_whole_numbers_from_1(weight):
     found = read_policy(priority(name="EqualPriority", weight=weight))
 
     assert found.priorities[0].weight == weight
@@ -149,16 +149,14 @@ def test_weights_are_whole_numbers_from_1(weight: int) -> None:
         (float("inf"), "inf"),
     ],
 )
-def test_a_weight_that_is_0_or_negative_or_no_whole_number_is_refused(
-    weight: object, shown: str
-) -> None:
+def test_a_weight_that_is_0_or_negative_or_no_whole_number_is_refused(weight, shown):
     text = refusal_of(priority(name="EqualPriority", weight=weight))
 
     place = "priorities[0].weight"
     assert text == f"{place}: must be a whole number from 1 to 1000000, not {shown}"
 
 
-def test_a_weight_is_required() -> None:
+def test_a_weight_is_required():
     text = refusal_of({**HEAD, "priorities": [{"name": "EqualPriority"}]})
 
     place = "priorities[0].weight"
@@ -287,7 +285,7 @@ def test_a_weight_is_required() -> None:
         ),
     ],
 )
-def test_what_is_refused_and_how(document: object, text: str) -> None:
+def test_what_is_refused_and_how(document, text):
     assert refusal_of(document) == text
 
 

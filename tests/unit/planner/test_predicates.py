@@ -11,7 +11,6 @@ from planner.predicates import PREDICATES
 from planner.records import (
     CloudDisk,
     HostPort,
-    Pod,
     PodTerm,
     Selector,
     Taint,
@@ -46,9 +45,7 @@ HOST, ZONE = "kubernetes.io/hostname", "zone"
         ),
     ],
 )
-def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(
-    taken: HostPort, wanted: HostPort, *, is_taken: bool
-) -> None:
+def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(taken, wanted, *, is_taken):
     where = cluster(TWO, pod("there", on="a", ports=(taken,)))
 
     found = refused(PREDICATES["PodFitsPorts"], pod(ports=(HostPort(9), wanted)), where)
@@ -73,9 +70,7 @@ def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(
         ({"ours": 1}, None),
     ],
 )
-def test_pod_fits_resources_compares_requests_with_what_is_allocatable(
-    requests: dict[str, int], text: str | None
-) -> None:
+def test_pod_fits_resources_compares_requests_with_what_is_allocatable(requests, text):
     where = cluster(
         [node("a")],
         pod("there", on="a", requests={"cpu": 2000, "memory": 4 * GIB}),
@@ -88,7 +83,7 @@ def test_pod_fits_resources_compares_requests_with_what_is_allocatable(
     assert found == ({} if text is None else {"a": text})
 
 
-def test_pod_fits_resources_looks_at_what_is_requested_and_not_at_what_is_used() -> None:
+def test_pod_fits_resources_looks_at_what_is_requested_and_not_at_what_is_used():
     busy = pod("busy", on="a", phase="Running")
     idle = pod("idle", on="b", requests={"cpu": 4000}, phase="Pending")
 
@@ -99,7 +94,7 @@ def test_pod_fits_resources_looks_at_what_is_requested_and_not_at_what_is_used()
     assert [*found] == ["b"]
 
 
-def test_pod_fits_resources_counts_pods() -> None:
+def test_pod_fits_resources_counts_pods():
     where = cluster([node("a", {"pods": 2})], pod("one", on="a"), pod("two", on="a"))
 
     found = refused(PREDICATES["PodFitsResources"], pod(), where)
@@ -107,13 +102,13 @@ def test_pod_fits_resources_counts_pods() -> None:
     assert found == {"a": "it has as many pods as it takes"}
 
 
-def test_pod_fits_resources_does_not_limit_a_node_that_declares_nothing() -> None:
+def test_pod_fits_resources_does_not_limit_a_node_that_declares_nothing():
     where = cluster([node("a", {}), node("b", {"pods": 10})])
 
     assert [*refused(PREDICATES["PodFitsResources"], pod(requests={"cpu": 1}), where)] == ["b"]
 
 
-def test_pod_fits_resources_sees_a_pod_that_has_gone() -> None:
+def test_pod_fits_resources_sees_a_pod_that_has_gone():
     where = cluster([node("a")], pod("there", on="a", requests={"cpu": 4000}))
     asked = pod(requests={"cpu": 1})
     assert [*refused(PREDICATES["PodFitsResources"], asked, where)] == ["a"]
@@ -149,8 +144,8 @@ def test_pod_fits_resources_sees_a_pod_that_has_gone() -> None:
 )
 @pytest.mark.parametrize("name", ["NoDiskConflict", "VolumeRestrictions"])
 def test_no_disk_conflict_refuses_a_node_where_the_disk_is_mounted(
-    name: str, there: CloudDisk, wanted: CloudDisk, *, conflict: bool
-) -> None:
+    name, there, wanted, *, conflict
+):
     where = cluster(TWO, pod("there", on="a", cloud_disks=(there,)))
 
     found = refused(PREDICATES[name], pod(cloud_disks=(wanted,)), where)
@@ -159,14 +154,14 @@ def test_no_disk_conflict_refuses_a_node_where_the_disk_is_mounted(
     assert found == ({"a": text} if conflict else {})
 
 
-def test_no_disk_conflict_does_not_look_at_claims() -> None:
+def test_no_disk_conflict_does_not_look_at_claims():
     where = cluster(TWO, pod("there", on="a", claims=["data"]), records=[claim("data")])
 
     assert refused(PREDICATES["NoDiskConflict"], pod(claims=["data"]), where) == {}
 
 
 @pytest.mark.parametrize("name", ["MatchNodeSelector", "NodeAffinity"])
-def test_match_node_selector_wants_all_labels_with_their_values(name: str) -> None:
+def test_match_node_selector_wants_all_labels_with_their_values(name):
     where = cluster(
         labelled(a={"zone": "x", "disk": "ssd"}, b={"zone": "x"}, c={"zone": "y"}, d={})
     )
@@ -180,17 +175,17 @@ def test_match_node_selector_wants_all_labels_with_their_values(name: str) -> No
     }
 
 
-def test_host_name_wants_the_node_of_that_name() -> None:
+def test_host_name_wants_the_node_of_that_name():
     found = refused(PREDICATES["HostName"], pod(node_name="b"), cluster(TWO))
 
     assert found == {"a": "the pod asks for another node by name"}
 
 
-def test_host_name_lets_a_pod_without_a_name_go_anywhere() -> None:
+def test_host_name_lets_a_pod_without_a_name_go_anywhere():
     assert refused(PREDICATES["HostName"], pod(), cluster(TWO)) == {}
 
 
-def test_cordoned_nodes_are_refused_unless_that_is_tolerated() -> None:
+def test_cordoned_nodes_are_refused_unless_that_is_tolerated():
     where = cluster([node("a", cordoned=True), node("b")])
     judge = PREDICATES["CheckNodeUnschedulable"]
 
@@ -198,7 +193,7 @@ def test_cordoned_nodes_are_refused_unless_that_is_tolerated() -> None:
     assert refused(judge, pod(tolerations=(Toleration(operator="Exists"),)), where) == {}
 
 
-def test_taints_are_refused_unless_they_are_tolerated() -> None:
+def test_taints_are_refused_unless_they_are_tolerated():
     taints = {effect: Taint("team", "a", effect) for effect in ("NoSchedule", "PreferNoSchedule")}
     where = cluster([node(name, taints=(taint,)) for name, taint in taints.items()])
     judge = PREDICATES["PodToleratesNodeTaints"]
@@ -209,7 +204,7 @@ def test_taints_are_refused_unless_they_are_tolerated() -> None:
     assert refused(judge, pod(tolerations=(Toleration(key="team", value="a"),)), where) == {}
 
 
-def test_node_affinity_wants_one_of_its_terms() -> None:
+def test_node_affinity_wants_one_of_its_terms():
     where = cluster(labelled(a={"zone": "x"}, b={"zone": "y"}, c={}))
     terms = (
         NodeTerm(labels=(Requirement(key="zone", operator="In", values=("x",)),)),
@@ -222,7 +217,7 @@ def test_node_affinity_wants_one_of_its_terms() -> None:
     assert found == {"b": text}
 
 
-def test_a_claim_for_one_pod_keeps_all_others_away() -> None:
+def test_a_claim_for_one_pod_keeps_all_others_away():
     once = _claim("data", read_write_once_pod=True)
     where = cluster(TWO, pod("there", on="a", claims=["data"]), records=[once])
 
@@ -242,13 +237,13 @@ def test_a_claim_for_one_pod_keeps_all_others_away() -> None:
         pytest.param(pod("pod", claims=["data"]), True, id="itself"),
     ],
 )
-def test_a_claim_keeps_nobody_away_if(other: Pod, *, once: bool) -> None:
+def test_a_claim_keeps_nobody_away_if(other, *, once):
     where = cluster(TWO, other, records=[_claim("data", read_write_once_pod=once)])
 
     assert refused(PREDICATES["VolumeRestrictions"], pod(claims=["data"]), where) == {}
 
 
-def test_a_bound_volume_is_used_where_its_topology_says() -> None:
+def test_a_bound_volume_is_used_where_its_topology_says():
     in_x = NodeTerm(labels=(Requirement(key="zone", operator="In", values=("x",)),))
     limited = structs.replace(persistent_volume("pv"), terms=(in_x,))
     where = cluster(
@@ -263,9 +258,7 @@ def test_a_bound_volume_is_used_where_its_topology_says() -> None:
 
 
 @pytest.mark.parametrize(("volume", "nodes"), [(None, ["b"]), ("pv", [])])
-def test_an_unbound_claim_keeps_to_the_node_that_was_selected_for_it(
-    volume: str | None, nodes: list[str]
-) -> None:
+def test_an_unbound_claim_keeps_to_the_node_that_was_selected_for_it(volume, nodes):
     where = cluster(TWO, records=[_claim("data", persistent_volume=volume, selected_node="a")])
 
     found = refused(PREDICATES["VolumeTopology"], pod(claims=["data"]), where)
@@ -280,7 +273,7 @@ KEEPS_AWAY = "a pod is there that the pod must not be near"
 KEPT_AWAY = "a pod is there that must not be near the pod"
 
 
-def test_pod_affinity_wants_the_domain_of_a_selected_pod() -> None:
+def test_pod_affinity_wants_the_domain_of_a_selected_pod():
     where = cluster(ZONES, web("there", on="a"))
 
     found = refused(PREDICATES["InterPodAffinity"], pod(affinity=(NEAR_WEB,)), where)
@@ -288,7 +281,7 @@ def test_pod_affinity_wants_the_domain_of_a_selected_pod() -> None:
     assert found == {"c": NOT_NEAR, "d": NOT_NEAR}
 
 
-def test_pod_affinity_wants_pods_that_all_terms_select() -> None:
+def test_pod_affinity_wants_pods_that_all_terms_select():
     fast = PodTerm(Selector(labels={"fast": "yes"}), HOST, ("default",))
     nodes = labelled(a={ZONE: "x", HOST: "a"}, b={ZONE: "x", HOST: "b"})
     both = pod("both", on="b", labels={"app": "web", "fast": "yes"})
@@ -299,7 +292,7 @@ def test_pod_affinity_wants_pods_that_all_terms_select() -> None:
     assert found == {"a": NOT_NEAR}
 
 
-def test_pod_anti_affinity_leaves_the_domains_of_selected_pods() -> None:
+def test_pod_anti_affinity_leaves_the_domains_of_selected_pods():
     where = cluster(ZONES, web("there", on="a"), pod("other", on="c"))
 
     found = refused(PREDICATES["InterPodAffinity"], pod(anti_affinity=(NEAR_WEB,)), where)
@@ -307,7 +300,7 @@ def test_pod_anti_affinity_leaves_the_domains_of_selected_pods() -> None:
     assert found == {"a": KEEPS_AWAY, "b": KEEPS_AWAY}
 
 
-def test_pods_that_are_there_keep_others_away() -> None:
+def test_pods_that_are_there_keep_others_away():
     where = cluster(ZONES, pod("there", on="a", anti_affinity=(NEAR_WEB,)))
     judge = PREDICATES["InterPodAffinity"]
 

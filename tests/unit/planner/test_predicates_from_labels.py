@@ -3,7 +3,7 @@
 import pytest
 
 from planner.predicates import labels_presence, service_affinity
-from planner.records import Pod, Service
+from planner.records import Service
 from tests.unit.planner.scheduling import (
     cluster,
     labelled,
@@ -20,13 +20,13 @@ ZONE = service_affinity(["zone"])
 ELSEWHERE = "the pod's service is elsewhere, by label zone"
 
 
-def test_service_affinity_keeps_a_service_on_nodes_with_the_same_values() -> None:
+def test_service_affinity_keeps_a_service_on_nodes_with_the_same_values():
     where = cluster(ZONES, web("first", on="a"), services=[service()])
 
     assert refused(ZONE, web("second"), where) == {"b": ELSEWHERE}
 
 
-def test_service_affinity_wants_the_same_values_of_all_its_labels() -> None:
+def test_service_affinity_wants_the_same_values_of_all_its_labels():
     where = cluster(ZONES, web("first", on="a"), services=[service()])
 
     found = refused(service_affinity(["region", "zone"]), web("second"), where)
@@ -35,13 +35,13 @@ def test_service_affinity_wants_the_same_values_of_all_its_labels() -> None:
     assert found == {"b": text, "c": text}
 
 
-def test_service_affinity_lets_the_first_pod_go_anywhere() -> None:
+def test_service_affinity_lets_the_first_pod_go_anywhere():
     where = cluster(ZONES, pod("other", on="a"), services=[service()])
 
     assert refused(ZONE, web("first"), where) == {}
 
 
-def test_service_affinity_goes_by_the_node_selector_if_it_gives_the_labels() -> None:
+def test_service_affinity_goes_by_the_node_selector_if_it_gives_the_labels():
     where = cluster(ZONES, web("first", on="a"), services=[service()])
 
     found = refused(ZONE, web("second", node_selector={"zone": "y"}), where)
@@ -49,7 +49,7 @@ def test_service_affinity_goes_by_the_node_selector_if_it_gives_the_labels() -> 
     assert found == {"a": ELSEWHERE, "c": ELSEWHERE}
 
 
-def test_service_affinity_takes_labels_that_the_node_selector_lacks_from_the_service() -> None:
+def test_service_affinity_takes_labels_that_the_node_selector_lacks_from_the_service():
     where = cluster(ZONES, web("first", on="a"), services=[service()])
 
     found = refused(
@@ -66,9 +66,7 @@ def test_service_affinity_takes_labels_that_the_node_selector_lacks_from_the_ser
         pytest.param(["b", "a"], ["b"], id="as-many"),
     ],
 )
-def test_service_affinity_keeps_to_the_values_of_most_pods_if_they_differ(
-    there: list[str], refused_nodes: list[str]
-) -> None:
+def test_service_affinity_keeps_to_the_values_of_most_pods_if_they_differ(there, refused_nodes):
     pods = [web(f"web-{index}", on=name) for index, name in enumerate(there)]
 
     found = refused(ZONE, web("new"), cluster(ZONES, *pods, services=[service()]))
@@ -76,7 +74,7 @@ def test_service_affinity_keeps_to_the_values_of_most_pods_if_they_differ(
     assert [*found] == refused_nodes
 
 
-def test_service_affinity_takes_a_lacking_label_for_a_value() -> None:
+def test_service_affinity_takes_a_lacking_label_for_a_value():
     where = cluster(ZONES, web("first", on="c"), services=[service()])
 
     assert [*refused(service_affinity(["region"]), web("new"), where)] == ["a", "b"]
@@ -100,22 +98,20 @@ def test_service_affinity_takes_a_lacking_label_for_a_value() -> None:
         pytest.param([service()], web("there", on="gone"), id="on-a-node-that-is-not-known"),
     ],
 )
-def test_service_affinity_looks_only_at_placed_pods_of_the_same_service(
-    services: list[Service], there: Pod
-) -> None:
+def test_service_affinity_looks_only_at_placed_pods_of_the_same_service(services, there):
     where = cluster(ZONES, there, services=services)
 
     assert refused(ZONE, web("new"), where) == {}
 
 
-def test_service_affinity_ignores_a_service_without_selector() -> None:
+def test_service_affinity_ignores_a_service_without_selector():
     nobodys = Service(namespace="default", name="external")
     where = cluster(ZONES, web("first", on="a"), services=[nobodys])
 
     assert refused(ZONE, web("second"), where) == {}
 
 
-def test_labels_presence_true_wants_all_labels_whatever_their_values() -> None:
+def test_labels_presence_true_wants_all_labels_whatever_their_values():
     where = cluster(labelled(a={"region": "", "zone": "x"}, b={"region": "r"}, c={}))
 
     found = refused(labels_presence(["region", "zone"], presence=True), pod(), where)
@@ -123,7 +119,7 @@ def test_labels_presence_true_wants_all_labels_whatever_their_values() -> None:
     assert found == {"b": "it lacks label zone", "c": "it lacks label region"}
 
 
-def test_labels_presence_false_wants_none_of_the_labels_whatever_their_values() -> None:
+def test_labels_presence_false_wants_none_of_the_labels_whatever_their_values():
     where = cluster(labelled(a={"region": "", "zone": "x"}, b={"zone": "x"}, c={}))
 
     found = refused(labels_presence(["region", "zone"], presence=False), pod(), where)
@@ -131,7 +127,7 @@ def test_labels_presence_false_wants_none_of_the_labels_whatever_their_values() 
     assert found == {"a": "it has label region", "b": "it has label zone"}
 
 
-def test_predicates_of_one_kind_are_combined_under_different_names() -> None:
+def test_predicates_of_one_kind_are_combined_under_different_names():
     rules = policy(
         [
             {"name": "In", "argument": {"labelsPresence": {"labels": ["in"], "presence": True}}},

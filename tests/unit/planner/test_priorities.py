@@ -18,7 +18,7 @@ THREE = [node("a"), node("b"), node("c")]
 RACKS = labelled(a={"rack": "x"}, b={"rack": "x"}, c={"rack": "y"}, d={"rack": "z"}, e={})
 
 
-def test_least_requested_is_the_mean_of_the_free_shares_in_whole_points() -> None:
+def test_least_requested_is_the_mean_of_the_free_shares_in_whole_points():
     where = cluster(
         THREE,
         pod("one", on="a", requests={"cpu": 1000, "memory": 2 * GIB}),
@@ -31,7 +31,7 @@ def test_least_requested_is_the_mean_of_the_free_shares_in_whole_points() -> Non
     assert found == {"a": 5, "b": 3, "c": 7}
 
 
-def test_least_requested_favours_the_node_with_fewer_requests() -> None:
+def test_least_requested_favours_the_node_with_fewer_requests():
     where = cluster(THREE[:2], pod("there", on="a", requests={"cpu": 2000, "memory": 4 * GIB}))
 
     found = scores(LEAST, pod(), where)
@@ -42,13 +42,13 @@ def test_least_requested_favours_the_node_with_fewer_requests() -> None:
 @pytest.mark.parametrize(
     "allocatable", [{}, {"cpu": 1, "memory": 1}], ids=["nothing-declared", "more-than-there-is"]
 )
-def test_least_requested_gives_nothing_where_nothing_is_left(allocatable: dict[str, int]) -> None:
+def test_least_requested_gives_nothing_where_nothing_is_left(allocatable):
     where = cluster([node("a", allocatable)])
 
     assert scores(LEAST, pod(requests={"cpu": 2, "memory": 2}), where) == {"a": 0}
 
 
-def test_balanced_allocation_goes_by_how_near_the_two_shares_are() -> None:
+def test_balanced_allocation_goes_by_how_near_the_two_shares_are():
     where = cluster(
         THREE,
         pod("one", on="a", requests={"cpu": 2000, "memory": 4 * GIB}),
@@ -62,15 +62,15 @@ def test_balanced_allocation_goes_by_how_near_the_two_shares_are() -> None:
 
 
 @pytest.mark.parametrize("requests", [{"cpu": 4000}, {"memory": 8 * GIB}])
-def test_balanced_allocation_gives_nothing_to_a_full_node(requests: dict[str, int]) -> None:
+def test_balanced_allocation_gives_nothing_to_a_full_node(requests):
     assert scores(BALANCED, pod(requests=requests), cluster(THREE[:1])) == {"a": 0}
 
 
-def test_balanced_allocation_takes_a_size_that_is_not_declared_for_full() -> None:
+def test_balanced_allocation_takes_a_size_that_is_not_declared_for_full():
     assert scores(BALANCED, pod(), cluster([node("a", {"cpu": 1000})])) == {"a": 0}
 
 
-def test_balanced_allocation_is_to_be_used_with_least_requested() -> None:
+def test_balanced_allocation_is_to_be_used_with_least_requested():
     """Alone, it likes a node that is nearly full as much as an empty one."""
     where = cluster(THREE[:2], pod("there", on="a", requests={"cpu": 3600, "memory": 7 * GIB}))
 
@@ -78,7 +78,7 @@ def test_balanced_allocation_is_to_be_used_with_least_requested() -> None:
     assert scores(LEAST, pod(), where)["a"] < scores(LEAST, pod(), where)["b"]
 
 
-def test_service_spreading_favours_nodes_with_fewer_pods_of_the_service() -> None:
+def test_service_spreading_favours_nodes_with_fewer_pods_of_the_service():
     where = cluster(
         THREE,
         *(web(f"a-{i}", on="a") for i in range(4)),
@@ -93,15 +93,13 @@ def test_service_spreading_favours_nodes_with_fewer_pods_of_the_service() -> Non
 @pytest.mark.parametrize(
     "services", [[], [service(namespace="x")], [Service(namespace="default", name="external")]]
 )
-def test_service_spreading_is_the_same_for_all_nodes_without_a_service(
-    services: list[Service],
-) -> None:
+def test_service_spreading_is_the_same_for_all_nodes_without_a_service(services):
     where = cluster(THREE, web("there", on="a"), services=services)
 
     assert scores(SPREAD, web("new"), where) == {"a": 10, "b": 10, "c": 10}
 
 
-def test_service_spreading_counts_a_pod_of_two_services_once() -> None:
+def test_service_spreading_counts_a_pod_of_two_services_once():
     services = [service("one"), service("two", tier="front")]
     both = {"app": "web", "tier": "front"}
     there = web("there", on="a", labels=both), web("too", on="b")
@@ -110,13 +108,13 @@ def test_service_spreading_counts_a_pod_of_two_services_once() -> None:
     assert scores(SPREAD, web("new", labels=both), where) == {"a": 0, "b": 0, "c": 10}
 
 
-def test_equal_priority_gives_every_node_one_point() -> None:
+def test_equal_priority_gives_every_node_one_point():
     where = cluster(THREE, pod("there", on="a", requests={"cpu": 4000}))
 
     assert scores(EQUAL, pod(), where) == {"a": 1, "b": 1, "c": 1}
 
 
-def test_service_anti_affinity_scores_nodes_with_the_same_value_the_same() -> None:
+def test_service_anti_affinity_scores_nodes_with_the_same_value_the_same():
     where = cluster(RACKS, web("one", on="a"), services=[service()])
 
     found = scores(service_anti_affinity("rack"), web("new"), where)
@@ -124,7 +122,7 @@ def test_service_anti_affinity_scores_nodes_with_the_same_value_the_same() -> No
     assert found["a"] == found["b"] == 0
 
 
-def test_service_anti_affinity_favours_the_group_with_the_least_concentration() -> None:
+def test_service_anti_affinity_favours_the_group_with_the_least_concentration():
     there = [web("one", on="a"), web("two", on="b"), web("three", on="a"), web("four", on="c")]
     where = cluster(RACKS, *there, services=[service()])
 
@@ -133,7 +131,7 @@ def test_service_anti_affinity_favours_the_group_with_the_least_concentration() 
     assert found == {"a": 2.5, "b": 2.5, "c": 7.5, "d": 10, "e": 0}
 
 
-def test_service_anti_affinity_sees_a_difference_of_one_pod_among_many() -> None:
+def test_service_anti_affinity_sees_a_difference_of_one_pod_among_many():
     there = [
         web(f"{name}-{i}", on=name) for name, count in (("a", 51), ("c", 50)) for i in range(count)
     ]
@@ -144,7 +142,7 @@ def test_service_anti_affinity_sees_a_difference_of_one_pod_among_many() -> None
     assert found["c"] > found["a"]
 
 
-def test_service_anti_affinity_gives_10_to_all_groups_before_the_first_pod() -> None:
+def test_service_anti_affinity_gives_10_to_all_groups_before_the_first_pod():
     where = cluster(RACKS, services=[service()])
 
     found = scores(service_anti_affinity("rack"), web("new"), where)
@@ -154,8 +152,8 @@ def test_service_anti_affinity_gives_10_to_all_groups_before_the_first_pod() -> 
 
 @pytest.mark.parametrize(("presence", "expected"), [(True, [10, 10, 0]), (False, [0, 0, 10])])
 def test_label_preference_prefers_nodes_with_or_without_a_label_whatever_its_value(
-    *, presence: bool, expected: list[int]
-) -> None:
+    *, presence, expected
+):
     where = cluster(labelled(a={"rack": "x"}, b={"rack": ""}, c={"zone": "x"}))
 
     found = scores(label_preference("rack", presence=presence), pod(), where)
@@ -163,7 +161,7 @@ def test_label_preference_prefers_nodes_with_or_without_a_label_whatever_its_val
     assert [*found.values()] == expected
 
 
-def test_least_allocated_assumes_something_for_pods_that_ask_for_nothing() -> None:
+def test_least_allocated_assumes_something_for_pods_that_ask_for_nothing():
     """kube-scheduler takes 0.1 cores and 200 MiB for them, so that they spread as well."""
     where = cluster(THREE[:2], *(pod(f"a-{i}", on="a") for i in range(10)))
 
@@ -173,7 +171,7 @@ def test_least_allocated_assumes_something_for_pods_that_ask_for_nothing() -> No
     assert found == {"a": 7.2, "b": 9.7}
 
 
-def test_balanced_allocation_of_today_goes_by_what_the_pod_changes() -> None:
+def test_balanced_allocation_of_today_goes_by_what_the_pod_changes():
     where = cluster(
         THREE,
         pod("one", on="a", requests={"memory": 4 * GIB}),
@@ -186,7 +184,7 @@ def test_balanced_allocation_of_today_goes_by_what_the_pod_changes() -> None:
     assert found == {"a": 8.7, "b": 6.2, "c": 6.2}
 
 
-def test_balanced_allocation_of_today_does_not_score_pods_that_ask_for_nothing() -> None:
+def test_balanced_allocation_of_today_does_not_score_pods_that_ask_for_nothing():
     assert scores(PRIORITIES["BalancedAllocation"], pod(), cluster(THREE[:2])) == {"a": 0, "b": 0}
 
 
@@ -196,7 +194,7 @@ HOSTS = [
 ]
 
 
-def test_default_spread_favours_nodes_and_zones_with_fewer_pods_of_the_controller() -> None:
+def test_default_spread_favours_nodes_and_zones_with_fewer_pods_of_the_controller():
     there = pod("db-0", on="a", owner=("StatefulSet", "db"))
     where = cluster(HOSTS, there, pod("job", on="c", owner=("Job", "x")))
 
@@ -207,9 +205,7 @@ def test_default_spread_favours_nodes_and_zones_with_fewer_pods_of_the_controlle
 
 
 @pytest.mark.parametrize("owner", [None, ("Job", "x")])
-def test_default_spread_does_not_score_pods_without_service_and_controller(
-    owner: tuple[str, str] | None,
-) -> None:
+def test_default_spread_does_not_score_pods_without_service_and_controller(owner):
     where = cluster(HOSTS, pod("there", on="a", owner=owner))
 
     found = scores(PRIORITIES["PodTopologySpread"], pod(owner=owner), where)
@@ -221,7 +217,7 @@ def near(weight: int, app: str = "web", label: str = "rack") -> PreferredPods:
     return PreferredPods(weight, PodTerm(Selector(labels={"app": app}), label, ("default",)))
 
 
-def test_preferences_go_with_the_pod_that_has_them() -> None:
+def test_preferences_go_with_the_pod_that_has_them():
     where = cluster(RACKS[:3], pod("there", on="a", preferred_pods=(near(3),)))
     where.remove_pod("default/there")
 

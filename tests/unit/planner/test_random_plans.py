@@ -40,7 +40,7 @@ def planned(scenario: Scenario, seed: int, order: Random | None = None) -> tuple
 
 
 @pytest.mark.parametrize("seed", range(PLANS))
-def test_a_random_plan_keeps_the_rules_and_is_the_same_again(seed: int) -> None:
+def test_a_random_plan_keeps_the_rules_and_is_the_same_again(seed):
     scenario = scenario_of(seed)
 
     report, _ = planned(scenario, seed)
@@ -48,13 +48,13 @@ def test_a_random_plan_keeps_the_rules_and_is_the_same_again(seed: int) -> None:
     assert planned(scenario, seed, order=Random(seed))[0] == report
 
 
-def test_random_plans_place_pods_and_replicas() -> None:
+def test_random_plans_place_pods_and_replicas():
     placements = [planned(scenario_of(seed), seed)[1] for seed in range(5)]
 
     assert sum(placements) > 20
 
 
-def test_plans_are_the_same_in_every_process() -> None:
+def test_plans_are_the_same_in_every_process():
     """Sets of names have another order in each process."""
     code = (
         "from tests.unit.planner.test_random_plans import planned, scenario_of\n"

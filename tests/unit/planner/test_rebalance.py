@@ -291,7 +291,7 @@ def played(world: World, moves: Sequence[Move]) -> World:
 
 
 @pytest.mark.parametrize("seed", range(CLUSTERS))
-def test_moves_keep_longhorns_rules_and_are_nearly_the_best(seed: int) -> None:
+def test_moves_keep_longhorns_rules_and_are_nearly_the_best(seed):
     records, rules = made(seed)
     view = view_of(*records, *settings_of(rules))
     world = bare(World(records, rules))
@@ -344,11 +344,11 @@ def moves_of(*others: Any, **changed: Any) -> list[Move]:
     ],
     ids=str,
 )
-def test_a_replica_stays(changed: dict[str, Any]) -> None:
+def test_a_replica_stays(changed):
     assert not moves_of(*changed.pop("others", ()), **changed)
 
 
-def test_what_is_copied_is_what_is_written_and_the_backing_image() -> None:
+def test_what_is_copied_is_what_is_written_and_the_backing_image():
     image = backing_image(size_bytes=2 * GIB)
 
     assert [(each.copied_bytes, each.is_nominal) for each in moves_of()] == [(7 * GIB, False)]
@@ -357,7 +357,7 @@ def test_what_is_copied_is_what_is_written_and_the_backing_image() -> None:
     assert move.copied_bytes == 9 * GIB
 
 
-def test_a_tag_that_was_left_behind_is_not_used_again() -> None:
+def test_a_tag_that_was_left_behind_is_not_used_again():
     version = setting("current-longhorn-version", "v1.10.1")  # it takes another disk than v1.11
 
     assert [each.tags for each in moves_of()] == [()]

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from planner.cluster import Cluster
 from planner.engine import Decision
-from planner.policy import SEED_POLICY, TODAY_POLICY, Policy
+from planner.policy import SEED_POLICY, TODAY_POLICY
 from planner.records import HostPort, Pod, PodTerm, Selector, Service, Taint
 from tests.unit.planner.scheduling import cluster, node, pod, policy, schedule, service
 
@@ -64,9 +64,7 @@ removals = st.sampled_from([*NAMES, *(f"default/pod-{number}" for number in rang
 
 
 @given(st.lists(nodes | pods | removals, max_size=12), pods, st.sampled_from(POLICIES))
-def test_a_cluster_that_was_changed_decides_as_a_new_one(
-    changes: list[object], asked: Pod, by: Policy
-) -> None:
+def test_a_cluster_that_was_changed_decides_as_a_new_one(changes, asked, by):
     where, asked = cluster([], services=SERVICES), replace(asked, node=None)
     asked = replace(asked, ref=pod("asked").ref)
 
@@ -76,7 +74,7 @@ def test_a_cluster_that_was_changed_decides_as_a_new_one(
         assert _said(schedule(by, asked, where)) == _said(schedule(by, asked, new))
 
 
-def test_old_questions_are_forgotten() -> None:
+def test_old_questions_are_forgotten():
     where = cluster([node("a")])
 
     for cpu in range(200):

@@ -18,7 +18,7 @@ from tests.builders import GIB, MIB
         (10_000 * GIB, "10000.0 GiB"),
     ],
 )
-def test_small_sizes_are_told_in_mib(size_bytes: int, expected: str) -> None:
+def test_small_sizes_are_told_in_mib(size_bytes, expected):
     assert amount(size_bytes) == expected
 
 
@@ -30,7 +30,5 @@ def test_small_sizes_are_told_in_mib(size_bytes: int, expected: str) -> None:
         (62 * MIB - 1, "62.0 MiB", "61.9 MiB"),
     ],
 )
-def test_what_is_needed_is_rounded_up_and_what_may_be_down(
-    size_bytes: int, least: str, most: str
-) -> None:
+def test_what_is_needed_is_rounded_up_and_what_may_be_down(size_bytes, least, most):
     assert (short_amount(size_bytes), most_amount(size_bytes)) == (least, most)

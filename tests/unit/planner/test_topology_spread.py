@@ -52,7 +52,7 @@ def left_out(asked: Pod, where: Cluster) -> str:
     return "".join(sorted(refused(PREDICATES["PodTopologySpread"], asked, where)))
 
 
-def test_a_cordoned_zone_counts_as_the_emptiest() -> None:
+def test_a_cordoned_zone_counts_as_the_emptiest():
     tainted = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
     where = cluster(nodes(d=tainted), *on("ac"))
 
@@ -63,7 +63,7 @@ def test_a_cordoned_zone_counts_as_the_emptiest() -> None:
     }
 
 
-def test_all_constraints_are_to_be_met_and_nodes_count_that_have_all_labels() -> None:
+def test_all_constraints_are_to_be_met_and_nodes_count_that_have_all_labels():
     where = cluster([*nodes(), *labelled(e={ZONE: "z"})], *on("ace"))
     asked = web("new", spreads=(spread(), spread(HOST)))
 
@@ -74,7 +74,7 @@ def test_all_constraints_are_to_be_met_and_nodes_count_that_have_all_labels() ->
     assert found["e"] == f"it lacks label {HOST} of a topology spread"
 
 
-def test_pods_that_come_and_go_are_counted() -> None:
+def test_pods_that_come_and_go_are_counted():
     where = cluster(nodes(), *on("ac"))
     asked = web("new", spreads=(spread(),))
     assert left_out(asked, where) == "abc"
@@ -88,7 +88,7 @@ def test_pods_that_come_and_go_are_counted() -> None:
     assert left_out(asked, where) == ""
 
 
-def test_the_policy_of_today_keeps_to_constraints() -> None:
+def test_the_policy_of_today_keeps_to_constraints():
     where = cluster(nodes(), *on("ac"))
 
     decision = schedule(TODAY_POLICY, web("new", spreads=(spread(),)), where)

@@ -53,12 +53,12 @@ def values(nodes: Iterable[KubernetesNode | None], label: str) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("name", "built_in"), [("default", SEED_POLICY), ("today", TODAY_POLICY)])
-def test_the_built_in_policies_are_files_too(name: str, built_in: Policy) -> None:
+def test_the_built_in_policies_are_files_too(name, built_in):
     assert policy_of(name) == built_in
 
 
 @pytest.mark.parametrize("path", sorted(POLICIES.glob("*.json")), ids=lambda path: path.stem)
-def test_every_sample_places_pods(path: Path) -> None:
+def test_every_sample_places_pods(path):
     nodes = [node("a", labels={"region": "r", "zone": "z", "rack": "s", "city": "c"})]
 
     [found] = place(policy_of(path.stem), [pod()], cluster(nodes), seed=0)
@@ -67,7 +67,7 @@ def test_every_sample_places_pods(path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_region_and_zone_affinity_with_rack_spreading(seed: int) -> None:
+def test_region_and_zone_affinity_with_rack_spreading(seed):
     nodes = tree("region", "zone", "rack", "node", each=3)
     where = cluster(nodes, services=[service()])
 
@@ -79,7 +79,7 @@ def test_region_and_zone_affinity_with_rack_spreading(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_without_room_in_its_affinity_group_a_pod_stays_pending(seed: int) -> None:
+def test_without_room_in_its_affinity_group_a_pod_stays_pending(seed):
     where = cluster(tree("region", "zone", "rack", each=2), services=[service()])
 
     found = place(policy_of("region-zone-rack"), webs(3, cpu=3000), where, seed)
@@ -89,7 +89,7 @@ def test_without_room_in_its_affinity_group_a_pod_stays_pending(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_city_affinity_with_spreading_over_buildings_and_rooms(seed: int) -> None:
+def test_city_affinity_with_spreading_over_buildings_and_rooms(seed):
     where = cluster(tree("city", "building", "room", each=2), services=[service()])
 
     found = place(policy_of("city-building-room"), webs(8), where, seed)
@@ -100,7 +100,7 @@ def test_city_affinity_with_spreading_over_buildings_and_rooms(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_only_nodes_with_a_region_and_rather_those_with_a_zone(seed: int) -> None:
+def test_only_nodes_with_a_region_and_rather_those_with_a_zone(seed):
     few = {**ALLOCATABLE, "pods": 3}
     nodes = [
         node("both", few, labels={"region": "r", "zone": "z"}),
@@ -117,7 +117,7 @@ def test_only_nodes_with_a_region_and_rather_those_with_a_zone(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_static_and_configurable_functions_combined_with_weights(seed: int) -> None:
+def test_static_and_configurable_functions_combined_with_weights(seed):
     nodes = [
         *(
             node(f"{region}-{zone}-{index}", labels={"region": region, "zone": f"{region}-{zone}"})
@@ -139,7 +139,7 @@ def test_static_and_configurable_functions_combined_with_weights(seed: int) -> N
     assert len({each.name for each in found if each}) == 4
 
 
-def test_weights_of_the_combined_sample_are_in_the_scores() -> None:
+def test_weights_of_the_combined_sample_are_in_the_scores():
     nodes = [
         node("z1", labels={"region": "r", "zone": "z1"}),
         node("z2", labels={"region": "r", "zone": "z2"}),
@@ -158,7 +158,7 @@ def test_weights_of_the_combined_sample_are_in_the_scores() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_levels_may_have_any_names_and_any_number(seed: int) -> None:
+def test_levels_may_have_any_names_and_any_number(seed):
     levels = ("planet", "hall", "row", "shelf")
     where = cluster(tree(*levels, each=2), services=[service()])
     rules = read_policy(
@@ -185,7 +185,7 @@ def test_levels_may_have_any_names_and_any_number(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_service_is_spread_as_evenly_as_possible(seed: int) -> None:
+def test_a_service_is_spread_as_evenly_as_possible(seed):
     where = cluster([node(f"n{index}") for index in range(5)], services=[service()])
 
     place(SEED_POLICY, webs(23, cpu=10), where, seed)

@@ -79,7 +79,7 @@ def scored(vector: Vector, where: Cluster) -> dict[str, dict[str, int]]:
     return found
 
 
-def test_every_plugin_refuses_and_scores_the_same_nodes(vectors: list[Vector]) -> None:
+def test_every_plugin_refuses_and_scores_the_same_nodes(vectors):
     different = Counter[str]()
     for vector in vectors:
         where = built(vector)
@@ -94,7 +94,7 @@ def test_every_plugin_refuses_and_scores_the_same_nodes(vectors: list[Vector]) -
     assert +different == Counter()
 
 
-def test_every_plugin_has_something_to_say_in_many_of_them(vectors: list[Vector]) -> None:
+def test_every_plugin_has_something_to_say_in_many_of_them(vectors):
     refusing = Counter(name for each in vectors for name, nodes in each["refused"].items() if nodes)
     scoring = Counter(
         name

@@ -53,7 +53,7 @@ def copies(*on: str, **fields: object) -> list[Replica]:
     ]
 
 
-def test_a_claim_becomes_the_volume_of_its_class() -> None:
+def test_a_claim_becomes_the_volume_of_its_class():
     cluster = cluster_of(*nodes_of("aab"), storage_class(numberOfReplicas="2"), claim())
     volumes = volumes_of(cluster)
 
@@ -77,7 +77,7 @@ IN_SHARDS = storage_class(
 BLOCK = [node(f"node-{n}", disk(f"node-{n}-disk", type_="block")) for n in range(1, 5)]
 
 
-def test_each_shard_takes_its_part_and_the_volume_starts_with_all_of_them() -> None:
+def test_each_shard_takes_its_part_and_the_volume_starts_with_all_of_them():
     cluster = cluster_of(*BLOCK[:3], IN_SHARDS, claim(size_bytes=50 * GIB))
     volumes = volumes_of(cluster)
     provision(claim(size_bytes=50 * GIB), None, cluster)
@@ -105,7 +105,7 @@ def in_shards(*on: str) -> Cluster:
     return cluster_of(*nodes, BLOCK[3], *bound(made), *shards)
 
 
-def test_a_lost_shard_is_made_again_and_its_room_given_back() -> None:
+def test_a_lost_shard_is_made_again_and_its_room_given_back():
     cluster = in_shards("node-1", "node-2", "node-3")
     volumes = volumes_of(cluster)
 
@@ -118,7 +118,7 @@ def test_a_lost_shard_is_made_again_and_its_room_given_back() -> None:
     assert taken == [5, 0, 5, 5]
 
 
-def test_with_more_shards_lost_than_it_can_do_without_a_volume_is_lost() -> None:
+def test_with_more_shards_lost_than_it_can_do_without_a_volume_is_lost():
     cluster = in_shards("node-1", "node-2", "node-3")
     volumes = volumes_of(cluster)
 
@@ -127,7 +127,7 @@ def test_with_more_shards_lost_than_it_can_do_without_a_volume_is_lost() -> None
     assert [each.name for each in lost] == [VOL]
 
 
-def test_a_class_of_the_first_releases_makes_longhorn_volumes_too() -> None:
+def test_a_class_of_the_first_releases_makes_longhorn_volumes_too():
     old = storage_class(provisioner="rancher.io/longhorn")
     cluster = cluster_of(*nodes_of("a"), old, claim())
 
@@ -136,7 +136,7 @@ def test_a_class_of_the_first_releases_makes_longhorn_volumes_too() -> None:
     assert len(cluster.view.volumes) == 1
 
 
-def test_a_claim_of_other_storage_is_bound_and_has_no_longhorn_volume() -> None:
+def test_a_claim_of_other_storage_is_bound_and_has_no_longhorn_volume():
     cluster = cluster_of(*nodes_of("a"), storage_class(provisioner="other.io"), claim())
     volumes = volumes_of(cluster)
 
@@ -146,7 +146,7 @@ def test_a_claim_of_other_storage_is_bound_and_has_no_longhorn_volume() -> None:
     assert volumes.of_pod(pod_with("data")) == []
 
 
-def test_disabled_locality_is_placed_before_it_is_attached() -> None:
+def test_disabled_locality_is_placed_before_it_is_attached():
     cluster = cluster_of(*nodes_of("abc"), volume(replicas=3, locality=Locality.DISABLED))
 
     done = volumes_of(cluster).settle()
@@ -155,7 +155,7 @@ def test_disabled_locality_is_placed_before_it_is_attached() -> None:
     assert len(done.placed) == 3
 
 
-def test_best_effort_waits_for_its_node_and_takes_it_first() -> None:
+def test_best_effort_waits_for_its_node_and_takes_it_first():
     cluster = cluster_of(*nodes_of("abc"), *bound(volume(replicas=2)))
 
     assert volumes_of(cluster).settle().placed == ()
@@ -165,14 +165,14 @@ def test_best_effort_waits_for_its_node_and_takes_it_first() -> None:
     assert known(cluster).healthy
 
 
-def test_fresh_zones_come_first() -> None:
+def test_fresh_zones_come_first():
     for seed in range(20):
         cluster = cluster_of(*nodes_of("aaab"), volume(replicas=2, locality=Locality.DISABLED))
         Volumes(cluster, Random(seed)).settle()
         assert "node-4" in places(cluster)
 
 
-def test_hard_zones_leave_replicas_out_and_say_so() -> None:
+def test_hard_zones_leave_replicas_out_and_say_so():
     zone = setting("replica-zone-soft-anti-affinity", "false")
     cluster = cluster_of(*nodes_of("aabb"), zone, *bound(volume(replicas=3)))
 
@@ -183,7 +183,7 @@ def test_hard_zones_leave_replicas_out_and_say_so() -> None:
     assert done.unplaced == {VOL: ()}
 
 
-def test_strict_local_goes_nowhere_else() -> None:
+def test_strict_local_goes_nowhere_else():
     cluster = cluster_of(
         node("node-1", disk("full", maximum_bytes=5 * GIB)),
         node("node-2", disk("free")),
@@ -196,7 +196,7 @@ def test_strict_local_goes_nowhere_else() -> None:
     assert volumes_of(cluster).is_stuck(known(cluster), pod_with("vol", on="node-1"))
 
 
-def test_a_moved_pod_gets_a_replica_and_one_elsewhere_goes() -> None:
+def test_a_moved_pod_gets_a_replica_and_one_elsewhere_goes():
     there = copies("node-1", "node-2")
     cluster = cluster_of(*nodes_of("abc"), *bound(volume(replicas=2)), *there)
 
@@ -207,7 +207,7 @@ def test_a_moved_pod_gets_a_replica_and_one_elsewhere_goes() -> None:
     assert len(done.removed) == 1
 
 
-def test_without_room_beside_the_pod_all_stays_as_it_is() -> None:
+def test_without_room_beside_the_pod_all_stays_as_it_is():
     there = copies("node-1", "node-2")
     small = node("node-3", disk("small", maximum_bytes=5 * GIB))
     cluster = cluster_of(*nodes_of("ab"), small, *bound(volume(replicas=2)), *there)
@@ -218,7 +218,7 @@ def test_without_room_beside_the_pod_all_stays_as_it_is() -> None:
     assert done.unplaced.keys() == {VOL}
 
 
-def test_an_evicted_replica_moves_and_gives_its_room_back() -> None:
+def test_an_evicted_replica_moves_and_gives_its_room_back():
     listed = {"vol-r-node-1": 10 * GIB}
     cluster = cluster_of(
         node("node-1", disk("node-1-disk", listed=listed, evicting=True)),
@@ -236,7 +236,7 @@ def test_an_evicted_replica_moves_and_gives_its_room_back() -> None:
     assert space.scheduled_bytes == 0
 
 
-def test_an_evicted_replica_stays_while_there_is_no_other_place() -> None:
+def test_an_evicted_replica_stays_while_there_is_no_other_place():
     drained = node("node-1", disk("node-1-disk", evicting=True))
     cluster = cluster_of(drained, *bound(volume(replicas=1)), *copies("node-1"))
     volumes = volumes_of(cluster)
@@ -249,7 +249,7 @@ def test_an_evicted_replica_stays_while_there_is_no_other_place() -> None:
 
 
 @pytest.mark.parametrize("lost", [("node-1",), ("node-1", "node-2")])
-def test_a_lost_replica_is_made_again_from_what_is_left(lost: tuple[str, ...]) -> None:
+def test_a_lost_replica_is_made_again_from_what_is_left(lost):
     there = copies("node-1", "node-2", "node-3")
     cluster = cluster_of(*nodes_of("abcde"), *bound(volume(replicas=3)), *there)
     volumes = volumes_of(cluster)
@@ -265,7 +265,7 @@ def test_a_lost_replica_is_made_again_from_what_is_left(lost: tuple[str, ...]) -
     assert not {*lost} & {*places(cluster)}
 
 
-def test_with_its_last_replica_the_volume_is_lost() -> None:
+def test_with_its_last_replica_the_volume_is_lost():
     cluster = cluster_of(*nodes_of("ab"), *bound(volume(replicas=1)), *copies("node-1"))
     volumes = volumes_of(cluster)
 
@@ -277,7 +277,7 @@ def test_with_its_last_replica_the_volume_is_lost() -> None:
     assert done.placed == ()
 
 
-def test_a_shared_volume_is_used_wherever_it_is_attached() -> None:
+def test_a_shared_volume_is_used_wherever_it_is_attached():
     cluster = cluster_of(*nodes_of("ab"), *bound(volume(shared=True)), *copies("node-1"))
     volumes = volumes_of(cluster)
     volumes.attach(pod_with("vol", on="node-1"))
@@ -286,7 +286,7 @@ def test_a_shared_volume_is_used_wherever_it_is_attached() -> None:
     assert not volumes.is_stuck(known(cluster), pod_with("vol", on="node-2", name="other"))
 
 
-def test_a_volume_that_another_node_uses_keeps_its_pod_waiting() -> None:
+def test_a_volume_that_another_node_uses_keeps_its_pod_waiting():
     cluster = cluster_of(*nodes_of("ab"), *bound(volume()), *copies("node-1"))
     volumes = volumes_of(cluster)
     volumes.attach(pod_with("vol", on="node-1"))
@@ -296,7 +296,7 @@ def test_a_volume_that_another_node_uses_keeps_its_pod_waiting() -> None:
     assert volumes.is_stuck(known(cluster), pod_with("vol", on="node-2", name="other"))
 
 
-def test_detached_only_when_no_other_pod_of_the_node_uses_it() -> None:
+def test_detached_only_when_no_other_pod_of_the_node_uses_it():
     first, second = pod_with("vol", on="node-1"), pod_with("vol", on="node-1", name="other")
     cluster = cluster_of(*nodes_of("a"), first, second, *bound(volume()), *copies("node-1"))
     volumes = volumes_of(cluster)

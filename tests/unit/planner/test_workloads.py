@@ -60,17 +60,17 @@ def pod(name: str, owner: tuple[str, str] | None = None, **fields: Any) -> Pod:
         pytest.param(workload(DEPLOYMENT), 0, [], id="none"),
     ],
 )
-def test_names(made: Workload, replicas: int | None, expected: list[str]) -> None:
+def test_names(made, replicas, expected):
     assert names(made, replicas) == expected
 
 
-def test_pods_of_a_stateful_set_that_exist_are_not_made_again() -> None:
+def test_pods_of_a_stateful_set_that_exist_are_not_made_again():
     there = [pod("db-0", (STATEFUL_SET, "db")), pod("db-1", namespace="other")]
 
     assert names(workload(STATEFUL_SET), 3, *there) == ["db-1", "db-2"]
 
 
-def test_pods_of_a_deployment_that_exist_count() -> None:
+def test_pods_of_a_deployment_that_exist_count():
     of_revision = pod("db-5f-x", (REPLICA_SET, "db-5f"), labels={"pod-template-hash": "5f"})
     others = [
         pod("a", (REPLICA_SET, "db-5f")),
@@ -83,17 +83,17 @@ def test_pods_of_a_deployment_that_exist_count() -> None:
     assert names(workload(DEPLOYMENT), 1, of_revision, *others) == []
 
 
-def test_planned_pods_count_when_more_are_planned() -> None:
+def test_planned_pods_count_when_more_are_planned():
     first = [each.pod for each in pods_of(workload(JOB), 2)]
 
     assert names(workload(JOB), 3, *first) == ["db-2"]
 
 
-def test_no_pod_takes_the_name_of_another() -> None:
+def test_no_pod_takes_the_name_of_another():
     assert names(workload(DEPLOYMENT), 2, pod("db-0"), pod("db-2")) == ["db-1", "db-3"]
 
 
-def test_claims_are_named_by_template_and_pod() -> None:
+def test_claims_are_named_by_template_and_pod():
     made = workload(
         STATEFUL_SET,
         claim_templates=(template("data", storage_class="local"), template("log")),
@@ -126,20 +126,20 @@ def test_claims_are_named_by_template_and_pod() -> None:
     assert planned.claims[2].read_write_once_pod
 
 
-def test_a_claim_named_twice_is_one() -> None:
+def test_a_claim_named_twice_is_one():
     [planned] = pods_of(workload(DEPLOYMENT, volumes=("a", "b", "a")))
 
     assert planned.pod.ref.claims == ("shop/a", "shop/b")
 
 
-def test_uids_of_claims_of_similar_names_differ() -> None:
+def test_uids_of_claims_of_similar_names_differ():
     one = claim_of(structs.replace(template(), namespace="a-b"), "c")
     other = claim_of(structs.replace(template(), namespace="a"), "b-c")
 
     assert (one.uid, other.uid) == ("a-b.c", "a.b-c")
 
 
-def test_pods_know_their_controller() -> None:
+def test_pods_know_their_controller():
     wishes = Wishes(requests={"cpu": 1}, labels={"app": "db"})
 
     [of_set] = pods_of(workload(STATEFUL_SET, wishes=wishes))

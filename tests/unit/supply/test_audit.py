@@ -22,11 +22,11 @@ def judged(*dependencies: Dependency, accepted: str = "") -> Verdict:
     return judge(output, "what pip-audit says besides", {accepted: "not exposed"})
 
 
-def test_clean() -> None:
+def test_clean():
     assert judged(CLEAN, CLEAN) == Verdict(("known vulnerabilities in 2 packages: none",))
 
 
-def test_vulnerable() -> None:
+def test_vulnerable():
     assert judged(CLEAN, BAD, HOPELESS) == Verdict(
         (
             "bad 2.0: CVE-1, PYSEC-1; fixed in 2.1, 3.0",
@@ -38,11 +38,11 @@ def test_vulnerable() -> None:
 
 
 @pytest.mark.parametrize("name", ["PYSEC-1", "CVE-1"])
-def test_an_accepted_vulnerability_is_none(name: str) -> None:
+def test_an_accepted_vulnerability_is_none(name):
     assert judged(BAD, accepted=name) == Verdict(("known vulnerabilities in 1 packages: none",))
 
 
-def test_nothing_audited_since_the_service_knows_nothing() -> None:
+def test_nothing_audited_since_the_service_knows_nothing():
     assert judged(UNKNOWN, UNKNOWN) == Verdict(
         (
             "NOTHING AUDITED, the service knows none of 2 packages: "
@@ -52,7 +52,7 @@ def test_nothing_audited_since_the_service_knows_nothing() -> None:
     )
 
 
-def test_some_not_audited() -> None:
+def test_some_not_audited():
     assert judged(CLEAN, UNKNOWN) == Verdict(
         (
             "known vulnerabilities in 1 packages: none; "
@@ -62,7 +62,7 @@ def test_some_not_audited() -> None:
     )
 
 
-def test_an_empty_list_is_no_audit() -> None:
+def test_an_empty_list_is_no_audit():
     assert judged().is_incomplete
 
 
@@ -75,15 +75,13 @@ def test_an_empty_list_is_no_audit() -> None:
         "ERROR:pip_audit._cli:Tip: your network may be blocking this service. Try another",
     ],
 )
-def test_nothing_audited_since_the_service_is_away(last: str) -> None:
+def test_nothing_audited_since_the_service_is_away(last):
     assert judge("", f"Traceback\n  a line\n{last}\n", {}) == Verdict(
         (f"NOTHING AUDITED, the service was not reached: {last}",), is_incomplete=True
     )
 
 
-def test_a_list_that_pip_audit_cannot_read_is_a_failure_whether_an_audit_is_required_or_not() -> (
-    None
-):
+def test_a_list_that_pip_audit_cannot_read_is_a_failure_whether_an_audit_is_required_or_not():
     last = "ERROR:pip_audit._cli:requirement foo>=1 does not contain a hash"
 
     assert judge("", last, {}) == Verdict((f"pip-audit failed: {last}",), is_failure=True)

@@ -11,31 +11,31 @@ TEXT = (
 )
 
 
-def test_the_image_is_printed_with_its_digest() -> None:
+def test_the_image_is_printed_with_its_digest():
     assert pinned(TEXT.format(f"@{DIGEST}")) == f"python:3.13-slim@{DIGEST}"
 
 
 @pytest.mark.parametrize("digest", ["", "@sha256:0123", f"@{DIGEST.upper()}", "@DIGEST"])
-def test_an_image_without_a_digest_is_an_error_that_says_what_to_do(digest: str) -> None:
+def test_an_image_without_a_digest_is_an_error_that_says_what_to_do(digest):
     with pytest.raises(BaseError, match=r"does not pin python:3\.13-slim .* `make base-image`"):
         pinned(TEXT.format(digest))
 
 
 @pytest.mark.parametrize("before", ["", f"@{OTHER}"])
-def test_a_digest_is_written_and_nothing_else_changes(before: str) -> None:
+def test_a_digest_is_written_and_nothing_else_changes(before):
     assert with_digest(TEXT.format(before), DIGEST) == TEXT.format(f"@{DIGEST}")
 
 
 @pytest.mark.parametrize("digest", ["", "latest", "sha256:12", f"{DIGEST} AS x", f"{DIGEST}\n"])
-def test_what_is_no_digest_is_not_written(digest: str) -> None:
+def test_what_is_no_digest_is_not_written(digest):
     with pytest.raises(BaseError, match="is no digest"):
         with_digest(TEXT.format(""), digest)
 
 
-def test_a_dockerfile_without_the_line_is_an_error() -> None:
+def test_a_dockerfile_without_the_line_is_an_error():
     with pytest.raises(BaseError, match="no line `FROM IMAGE:TAG AS pinned`"):
         tagged("FROM python:3.13-slim\n")
 
 
-def test_the_dockerfile_has_the_line() -> None:
+def test_the_dockerfile_has_the_line():
     assert tagged(DOCKERFILE.read_text(encoding="utf-8")) == "python:3.13-slim"

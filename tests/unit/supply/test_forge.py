@@ -30,7 +30,7 @@ def tracked() -> list[str]:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_has_what_a_forge_needs(path: Path) -> None:
+def test_a_form_has_what_a_forge_needs(path):
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
     fields = [each for each in form["body"] if each["type"] != "markdown"]
 
@@ -39,7 +39,7 @@ def test_a_form_has_what_a_forge_needs(path: Path) -> None:
     assert all({"label", "description"} <= {*each["attributes"]} for each in fields)
 
 
-def test_a_wrong_answer_is_reported_with_what_the_extender_saw() -> None:
+def test_a_wrong_answer_is_reported_with_what_the_extender_saw():
     form = load(".github/ISSUE_TEMPLATE/wrong-answer.yml")
     fields = {each.get("id"): each for each in form["body"]}
 
@@ -48,7 +48,7 @@ def test_a_wrong_answer_is_reported_with_what_the_extender_saw() -> None:
     assert "bundle" in fields
 
 
-def test_who_publishes_is_asked_to_set_each_place_that_names_nobody() -> None:
+def test_who_publishes_is_asked_to_set_each_place_that_names_nobody():
     names = [name for name in tracked() if not name.startswith(("docs/", "tests/"))]
     unset = {
         name
@@ -65,7 +65,7 @@ def test_who_publishes_is_asked_to_set_each_place_that_names_nobody() -> None:
     assert unset >= FILLED_IN
 
 
-def test_hooks_call_what_is_installed_for_development() -> None:
+def test_hooks_call_what_is_installed_for_development():
     for hook in load(".pre-commit-config.yaml")["repos"][0]["hooks"]:
         program = Path(shlex.split(hook["entry"])[0])
         there = program.name == "git" or Path(sys.executable).with_name(program.name).exists()
@@ -73,7 +73,7 @@ def test_hooks_call_what_is_installed_for_development() -> None:
         assert there, hook["id"]
 
 
-def test_the_hook_for_yaml_takes_every_file() -> None:
+def test_the_hook_for_yaml_takes_every_file():
     hooks = {each["id"]: each for each in load(".pre-commit-config.yaml")["repos"][0]["hooks"]}
     _, *arguments = shlex.split(hooks["yaml"]["entry"])
     files = [

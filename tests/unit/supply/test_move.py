@@ -57,7 +57,7 @@ def moved(cluster: Cluster, plan: Move = PLAN) -> float:
     return move(cluster.run, plan, lambda: float(next(times)))
 
 
-def test_new_release_is_idle_until_the_old_scheduler_has_ended() -> None:
+def test_new_release_is_idle_until_the_old_scheduler_has_ended():
     cluster = Cluster({"replicas": 3})
 
     assert moved(cluster) == 7
@@ -80,7 +80,7 @@ def test_new_release_is_idle_until_the_old_scheduler_has_ended() -> None:
     assert working == ["diskScheduleController.enabled=false"]
 
 
-def test_way_back_makes_no_namespace() -> None:
+def test_way_back_makes_no_namespace():
     cluster = Cluster({})
 
     moved(cluster, BACK)
@@ -90,7 +90,7 @@ def test_way_back_makes_no_namespace() -> None:
 
 
 @pytest.mark.parametrize("pod", ["longhorn-scheduler-extender-7d9-x", "longhorn-scheduler-5f-y"])
-def test_lease_of_a_pod_that_is_gone_goes(pod: str) -> None:
+def test_lease_of_a_pod_that_is_gone_goes(pod):
     cluster = Cluster({}, held=f"{pod}_some-uuid")
 
     moved(cluster)
@@ -98,7 +98,7 @@ def test_lease_of_a_pod_that_is_gone_goes(pod: str) -> None:
     assert "kubectl delete longhorn-system" in cluster.commands
 
 
-def test_lease_that_somebody_else_holds_stays() -> None:
+def test_lease_that_somebody_else_holds_stays():
     cluster = Cluster({}, held="longhorn-manager-x")
 
     moved(cluster)
@@ -106,7 +106,7 @@ def test_lease_that_somebody_else_holds_stays() -> None:
     assert not any(each.startswith("kubectl delete") for each in cluster.commands)
 
 
-def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone() -> None:
+def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone():
     cluster = Cluster({"diskScheduleController": {"enabled": True}})
 
     moved(cluster)
@@ -131,7 +131,7 @@ def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone() -> None:
         ("kubectl get longhorn-system", []),
     ],
 )
-def test_failure_leaves_the_old_release_at_work(failing: str, after: list[str]) -> None:
+def test_failure_leaves_the_old_release_at_work(failing, after):
     cluster = Cluster({}, failing=failing)
 
     with pytest.raises(MoveError, match=failing):
@@ -140,7 +140,7 @@ def test_failure_leaves_the_old_release_at_work(failing: str, after: list[str]) 
     assert cluster.commands[cluster.commands.index(failing) + 1 :] == after
 
 
-def test_secret_that_is_not_there_stops_before_anything_is_installed() -> None:
+def test_secret_that_is_not_there_stops_before_anything_is_installed():
     cluster = Cluster(
         {"tls": {"mode": "secret"}, "imagePullSecrets": [{"name": "registry"}]},
         failing="kubectl get longhorn-scheduler",
@@ -165,7 +165,7 @@ def test_secret_that_is_not_there_stops_before_anything_is_installed() -> None:
         ),
     ],
 )
-def test_secrets_of_a_user_s_own(values: dict[str, Any], names: list[str]) -> None:
+def test_secrets_of_a_user_s_own(values, names):
     assert secrets_of(values) == names
 
 
@@ -178,13 +178,13 @@ def test_secrets_of_a_user_s_own(values: dict[str, Any], names: list[str]) -> No
         ({"service": {"clusterIP": {"ipv6": "fd00::95"}}}, "fixed address"),
     ],
 )
-def test_fixed_address_is_moved_by_hand(values: dict[str, Any], why: str | None) -> None:
+def test_fixed_address_is_moved_by_hand(values, why):
     found = refusal(PLAN, values)
 
     assert (found is None) if why is None else why in str(found)
 
 
-def test_release_that_is_in_the_other_namespace_already_is_left_alone() -> None:
+def test_release_that_is_in_the_other_namespace_already_is_left_alone():
     cluster = Cluster({}, there=True)
 
     with pytest.raises(MoveError, match="has a release ours already"):
@@ -193,9 +193,9 @@ def test_release_that_is_in_the_other_namespace_already_is_left_alone() -> None:
     assert not any("install" in each or "scale" in each for each in cluster.commands)
 
 
-def test_namespace_that_is_not_named_is_asked_for() -> None:
+def test_namespace_that_is_not_named_is_asked_for():
     assert "FROM=" in str(refusal(PLAN._replace(source=""), {}))
 
 
-def test_same_namespace_is_refused() -> None:
+def test_same_namespace_is_refused():
     assert "already" in str(refusal(PLAN._replace(target=PLAN.source), {}))

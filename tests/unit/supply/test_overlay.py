@@ -23,7 +23,7 @@ def patch(content: dict[str, Any]) -> dict[tuple[str, str], Any]:
     }
 
 
-def test_it_names_the_image_and_leaves_the_address_to_kubernetes() -> None:
+def test_it_names_the_image_and_leaves_the_address_to_kubernetes():
     assert made() == {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -40,18 +40,18 @@ def test_it_names_the_image_and_leaves_the_address_to_kubernetes() -> None:
     }
 
 
-def test_an_image_may_be_named_by_its_digest() -> None:
+def test_an_image_may_be_named_by_its_digest():
     [image] = made("registry.example/extender@sha256:12")["images"]
 
     assert image["newName"] == "registry.example/extender"
     assert image["digest"] == "sha256:12"
 
 
-def test_the_address_is_the_services() -> None:
+def test_the_address_is_the_services():
     assert patch(made(IMAGE, "10.43.0.95")) == {("Service", "/spec/clusterIP"): "10.43.0.95"}
 
 
-def test_two_addresses_are_of_both_families() -> None:
+def test_two_addresses_are_of_both_families():
     assert patch(made(IMAGE, "10.43.0.95", "fd00::95")) == {
         ("Service", "/spec/clusterIP"): "10.43.0.95",
         ("Service", "/spec/clusterIPs"): ["10.43.0.95", "fd00::95"],
@@ -63,7 +63,7 @@ def test_two_addresses_are_of_both_families() -> None:
     ("wanted", "component"),
     [("with_policy", "injection-policy"), ("with_admission_policy", "admission-policy")],
 )
-def test_policies_are_components(wanted: str, component: str) -> None:
+def test_policies_are_components(wanted, component):
     given: Any = {wanted: True}
 
     assert made(**given)["components"] == [f"../../manifests/components/{component}"]
@@ -78,20 +78,18 @@ def test_policies_are_components(wanted: str, component: str) -> None:
         ({"tls": "insecure"}, ["../../manifests/components/insecure"]),
     ],
 )
-def test_who_does_not_want_certificates_says_so(
-    more: dict[str, str], components: list[str]
-) -> None:
+def test_who_does_not_want_certificates_says_so(more, components):
     assert made(**more)["components"] == components
 
 
-def test_certificates_name_the_address() -> None:
+def test_certificates_name_the_address():
     found = patch(made(IMAGE, "10.43.0.95", tls="cert-manager"))
 
     assert found["Certificate", "/spec/ipAddresses"] == ["10.43.0.95"]
     assert ("Certificate", "/spec/ipAddresses") not in patch(made(IMAGE, "10.43.0.95"))
 
 
-def test_plain_http_is_answered_for_a_time() -> None:
+def test_plain_http_is_answered_for_a_time():
     assert patch(made(plain_until="2027-01-31T12:00:00Z")) == {
         ("Deployment", "/spec/template/spec/containers/0/env/-"): {
             "name": "EXTENDER_PLAIN_UNTIL",
@@ -101,12 +99,12 @@ def test_plain_http_is_answered_for_a_time() -> None:
 
 
 @pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"plain_until": "later"}])
-def test_plain_http_for_ever_is_refused_beside_what_ends_it(more: dict[str, str]) -> None:
+def test_plain_http_for_ever_is_refused_beside_what_ends_it(more):
     with pytest.raises(OverlayError, match="TLS=insecure goes with neither"):
         made(tls="insecure", **more)
 
 
-def test_a_second_scheduler_has_the_version_of_the_cluster() -> None:
+def test_a_second_scheduler_has_the_version_of_the_cluster():
     found = made(second_scheduler="v1.33.4")
 
     assert found["resources"][1] == "../../manifests/secondary-scheduler"
@@ -114,12 +112,12 @@ def test_a_second_scheduler_has_the_version_of_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.33.4", "v1.33", "v1.33.4+k3s1"])
-def test_what_is_no_version_of_kube_scheduler_is_refused(version: str) -> None:
+def test_what_is_no_version_of_kube_scheduler_is_refused(version):
     with pytest.raises(OverlayError, match="like v1"):
         made(second_scheduler=version)
 
 
-def test_a_policy_that_names_no_second_scheduler_is_refused_beside_one() -> None:
+def test_a_policy_that_names_no_second_scheduler_is_refused_beside_one():
     with pytest.raises(OverlayError, match="no schedulerName"):
         made(second_scheduler="v1.33.4", with_policy=True)
 
@@ -127,7 +125,7 @@ def test_a_policy_that_names_no_second_scheduler_is_refused_beside_one() -> None
 
 
 @pytest.mark.parametrize("image", ["", "extender", ":1", "registry.example:5000/extender"])
-def test_an_image_without_a_tag_is_refused(image: str) -> None:
+def test_an_image_without_a_tag_is_refused(image):
     with pytest.raises(OverlayError, match="IMAGE is"):
         made(image)
 
@@ -136,12 +134,12 @@ def test_an_image_without_a_tag_is_refused(image: str) -> None:
     ("addresses", "why"),
     [(("10.43.0",), "10.43.0"), (("10.43.0.95", "10.43.0.96"), "two addresses of a family")],
 )
-def test_addresses_that_cannot_be_are_refused(addresses: tuple[str, ...], why: str) -> None:
+def test_addresses_that_cannot_be_are_refused(addresses, why):
     with pytest.raises(OverlayError, match=why):
         made(IMAGE, *addresses)
 
 
-def test_an_installation_stays_in_the_namespace_that_is_named() -> None:
+def test_an_installation_stays_in_the_namespace_that_is_named():
     assert made(namespace="longhorn-system")["namespace"] == "longhorn-system"
     assert "namespace" not in made()
     [patch] = made(namespace="longhorn-system", with_policy=True)["patches"]
@@ -150,6 +148,6 @@ def test_an_installation_stays_in_the_namespace_that_is_named() -> None:
 
 
 @pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"with_admission_policy": True}])
-def test_a_namespace_is_refused_beside_what_names_its_own(more: dict[str, Any]) -> None:
+def test_a_namespace_is_refused_beside_what_names_its_own(more):
     with pytest.raises(OverlayError, match="NAMESPACE goes with neither"):
         made(namespace="longhorn-system", **more)

@@ -43,14 +43,14 @@ def environment(*components: dict[str, Any]) -> dict[str, Any]:
 INSTALLED = (component("first_package", "1.0"), component("second", "2.0rc1"))
 
 
-def test_a_lock_file_is_read_but_for_what_its_markers_exclude_here() -> None:
+def test_a_lock_file_is_read_but_for_what_its_markers_exclude_here():
     first, second = pins(LOCK)
 
     assert first == Pin(canonicalize_name("first-package"), "1.0", ("aa", "bb"))
     assert second == Pin(canonicalize_name("second"), "2.0rc1", ("cc",))
 
 
-def test_what_the_lock_file_does_not_name_is_left_out() -> None:
+def test_what_the_lock_file_does_not_name_is_left_out():
     tool = component("tool", "9")
 
     sbom = cut_down(environment(*INSTALLED, tool), LOCK)
@@ -63,7 +63,7 @@ def test_what_the_lock_file_does_not_name_is_left_out() -> None:
     ]
 
 
-def test_each_gets_the_hashes_of_its_files_beside_the_references_it_has() -> None:
+def test_each_gets_the_hashes_of_its_files_beside_the_references_it_has():
     homepage = {"type": "website", "url": "https://first.test"}
     first = INSTALLED[0] | {"externalReferences": [homepage]}
 
@@ -84,16 +84,14 @@ def test_each_gets_the_hashes_of_its_files_beside_the_references_it_has() -> Non
     ("installed", "found"),
     [((INSTALLED[0],), "not there"), ((INSTALLED[0], component("second", "2.0")), "2.0")],
 )
-def test_an_environment_that_is_not_that_of_the_lock_file_is_refused(
-    installed: tuple[dict[str, Any], ...], found: str
-) -> None:
+def test_an_environment_that_is_not_that_of_the_lock_file_is_refused(installed, found):
     with pytest.raises(SbomError) as refused:
         cut_down(environment(*installed), LOCK)
 
     assert str(refused.value) == f"second 2.0rc1 is in the lock file; installed: {found}"
 
 
-def test_the_schema_is_asked() -> None:
+def test_the_schema_is_asked():
     assert invalid('{"bomFormat": "CycloneDX", "specVersion": "1.6"}') is None
     assert "'colour'" in str(
         invalid('{"bomFormat": "CycloneDX", "specVersion": "1.6", "colour": 1}')

@@ -15,7 +15,7 @@ for name in sys.argv[3:]:
 """
 
 
-def test_every_module_in_it_can_be_imported_without_the_repository(tmp_path: Path) -> None:
+def test_every_module_in_it_can_be_imported_without_the_repository(tmp_path):
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     [wheel] = tmp_path.glob("*.whl")

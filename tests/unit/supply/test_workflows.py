@@ -21,11 +21,11 @@ def _run(*command: str) -> None:
 
 
 @pytest.mark.tools
-def test_actionlint_finds_nothing() -> None:
+def test_actionlint_finds_nothing():
     _run(tools.find("actionlint"), *map(str, WORKFLOWS))
 
 
-def test_zizmor_finds_nothing() -> None:
+def test_zizmor_finds_nothing():
     _run(
         str(Path(sys.executable).with_name("zizmor")),
         "--offline",
@@ -34,13 +34,13 @@ def test_zizmor_finds_nothing() -> None:
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, DEPENDABOT], ids=lambda path: path.stem)
-def test_a_workflow_says_that_it_has_not_run(path: Path) -> None:
+def test_a_workflow_says_that_it_has_not_run(path):
     head = " ".join(line.removeprefix("# ") for line in path.read_text().splitlines()[:6])
 
     assert "has not run yet" in head
 
 
-def test_an_action_is_one_commit_everywhere() -> None:
+def test_an_action_is_one_commit_everywhere():
     found = re.findall(
         r"uses: ([^.\s][^@\s]*)@(\S+) # (\S+)", "".join(map(Path.read_text, WORKFLOWS))
     )
@@ -49,7 +49,7 @@ def test_an_action_is_one_commit_everywhere() -> None:
     assert len({name for name, _, _ in found}) == len(set(found))
 
 
-def test_nothing_is_released_without_a_digest_of_the_base_image() -> None:
+def test_nothing_is_released_without_a_digest_of_the_base_image():
     """The job that checks it is one that all others wait for."""
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
     checking = [
@@ -72,7 +72,7 @@ def test_nothing_is_released_without_a_digest_of_the_base_image() -> None:
     )
 
 
-def test_every_make_target_of_a_workflow_is_there() -> None:
+def test_every_make_target_of_a_workflow_is_there():
     targets = {
         line.partition(":")[0]
         for line in (ROOT / "Makefile").read_text().splitlines()

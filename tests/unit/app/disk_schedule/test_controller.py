@@ -49,7 +49,7 @@ async def settle() -> None:
     await asyncio.sleep(SETTLED_SECONDS)
 
 
-async def test_what_fits_is_granted_with_one_request() -> None:
+async def test_what_fits_is_granted_with_one_request():
     server = server_with_a_disk()
     put_schedule(server, {"a": 30, "image": 20})
 
@@ -75,7 +75,7 @@ async def test_what_fits_is_granted_with_one_request() -> None:
     }
 
 
-async def test_what_is_settled_is_not_written_again() -> None:
+async def test_what_is_settled_is_not_written_again():
     server = server_with_a_disk()
     put_schedule(server, {"a": 60, "b": 60})
 
@@ -90,7 +90,7 @@ async def test_what_is_settled_is_not_written_again() -> None:
     assert sorted(bench.status().values()) == ["R0", "S60"]
 
 
-async def test_what_was_written_is_not_decided_on_again_when_the_watch_shows_it() -> None:
+async def test_what_was_written_is_not_decided_on_again_when_the_watch_shows_it():
     server = server_with_a_disk()
     server.watch_delay = lambda call: 0.5 if call.resource == "diskschedules" else 0.0
     put_schedule(server, {}, READY_STATUS)
@@ -105,7 +105,7 @@ async def test_what_was_written_is_not_decided_on_again_when_the_watch_shows_it(
     assert len(bench.decisions) == before + 1
 
 
-async def test_only_the_entries_that_change_are_sent() -> None:
+async def test_only_the_entries_that_change_are_sent():
     server = server_with_a_disk()
     put_schedule(server, {"a": 30, "b": 10}, held(a=30, b=10))
     put_replica(server, "c")
@@ -122,7 +122,7 @@ async def test_only_the_entries_that_change_are_sent() -> None:
     }
 
 
-async def test_conditions_of_other_types_stay() -> None:
+async def test_conditions_of_other_types_stay():
     server = server_with_a_disk()
     put_schedule(server, status={"conditions": [{"type": "Other", "status": "False"}]})
 
@@ -132,7 +132,7 @@ async def test_conditions_of_other_types_stay() -> None:
     assert [each["type"] for each in conditions] == ["Other", "Ready"]
 
 
-async def test_what_was_asked_meanwhile_is_a_conflict_and_decided_anew() -> None:
+async def test_what_was_asked_meanwhile_is_a_conflict_and_decided_anew():
     """The watch is late, so the first decision is made on what was asked before."""
     server = server_with_a_disk()
     put_schedule(server, {"a": 60}, held(a=60))
@@ -150,7 +150,7 @@ async def test_what_was_asked_meanwhile_is_a_conflict_and_decided_anew() -> None
     assert bench.status() == {"b": "S60", "c": "S10"}
 
 
-async def test_an_owner_that_is_gone_is_purged_and_its_room_granted() -> None:
+async def test_an_owner_that_is_gone_is_purged_and_its_room_granted():
     server = server_with_a_disk()
     put_schedule(server, {"a": 60, "b": 60}, held(a=60))
 
@@ -164,7 +164,7 @@ async def test_an_owner_that_is_gone_is_purged_and_its_room_granted() -> None:
     assert bench.conflicts == 0
 
 
-async def test_an_owner_of_a_name_that_nothing_can_have_is_purged_without_a_request() -> None:
+async def test_an_owner_of_a_name_that_nothing_can_have_is_purged_without_a_request():
     """Who may change a DiskSchedule may write any text there, also one that leads elsewhere."""
     server = server_with_a_disk()
     hostile = "../../../../../api/v1/pods"
@@ -180,7 +180,7 @@ async def test_an_owner_of_a_name_that_nothing_can_have_is_purged_without_a_requ
     assert bench.failures == 0
 
 
-async def test_an_owner_that_the_watch_does_not_show_yet_is_not_purged() -> None:
+async def test_an_owner_that_the_watch_does_not_show_yet_is_not_purged():
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
 
@@ -194,7 +194,7 @@ async def test_an_owner_that_the_watch_does_not_show_yet_is_not_purged() -> None
 
 
 @pytest.mark.parametrize("body", [b"404 page not found\n", b"{}"])
-async def test_not_found_is_believed_only_of_the_object(body: bytes) -> None:
+async def test_not_found_is_believed_only_of_the_object(body):
     """As a proxy answers, or a server that has just started and does not know the kind yet."""
     server = server_with_a_disk()
     put_schedule(server, {"a": 60}, held(a=60))
@@ -214,7 +214,7 @@ async def test_not_found_is_believed_only_of_the_object(body: bytes) -> None:
     assert (unsure, sure) == ({"a": "S60"}, {})
 
 
-async def test_who_does_not_lead_writes_nothing() -> None:
+async def test_who_does_not_lead_writes_nothing():
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
     put_replica(server, "a")
@@ -232,7 +232,7 @@ async def test_who_does_not_lead_writes_nothing() -> None:
     assert bench.status() == {"a": "S30"}
 
 
-async def test_what_became_due_meanwhile_is_looked_at_when_writing_is_allowed_again() -> None:
+async def test_what_became_due_meanwhile_is_looked_at_when_writing_is_allowed_again():
     """Also if nobody says so: a lease may run out and be renewed before anybody notices."""
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
@@ -249,7 +249,7 @@ async def test_what_became_due_meanwhile_is_looked_at_when_writing_is_allowed_ag
 
 
 @pytest.mark.parametrize("subresource", ["", "status"])
-async def test_beside_longhorns_own_controller_nothing_is_written(subresource: str) -> None:
+async def test_beside_longhorns_own_controller_nothing_is_written(subresource):
     server = server_with_a_disk()
     others = {"managedFields": [{"manager": "longhorn-manager", "subresource": subresource}]}
     server.put(
@@ -270,7 +270,7 @@ async def test_beside_longhorns_own_controller_nothing_is_written(subresource: s
     assert (before, bench.status()) == ([], {"a": "S5"})
 
 
-async def test_many_who_ask_at_once_share_what_there_is() -> None:
+async def test_many_who_ask_at_once_share_what_there_is():
     """Of 30 that ask for 5 GiB each 20 fit; what one gives back, a refused one gets."""
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
@@ -296,7 +296,7 @@ async def test_many_who_ask_at_once_share_what_there_is() -> None:
     assert bench.conflicts > 0
 
 
-async def test_what_is_on_the_disk_is_taken_over() -> None:
+async def test_what_is_on_the_disk_is_taken_over():
     server = server_with_a_disk()
     on_disk = {"nodeID": "node-1", "diskID": DISK, "healthyAt": "2026-01-01T00:00:00Z"}
     for name in "ab":
@@ -321,7 +321,7 @@ async def test_what_is_on_the_disk_is_taken_over() -> None:
     assert subresources == [False, True]
 
 
-async def test_what_cannot_be_read_keeps_a_disk_from_being_taken_over() -> None:
+async def test_what_cannot_be_read_keeps_a_disk_from_being_taken_over():
     """Its room would be given away."""
     server = server_with_a_disk()
     put_replica(server, "a", nodeID="node-1", diskID=DISK, volumeSize="much")
@@ -336,7 +336,7 @@ async def test_what_cannot_be_read_keeps_a_disk_from_being_taken_over() -> None:
     assert bench.status() == {"a": "S5"}
 
 
-async def test_a_disk_that_opens_grants_at_once() -> None:
+async def test_a_disk_that_opens_grants_at_once():
     server = server_with_a_disk()
     server.put(node_document(disk_spec={"allowScheduling": False}))
     put_schedule(server, {"a": 5}, READY_STATUS)
@@ -349,7 +349,7 @@ async def test_a_disk_that_opens_grants_at_once() -> None:
     assert (before, bench.status()) == ({}, {"a": "S5"})
 
 
-async def test_a_percentage_that_rises_grants_at_once() -> None:
+async def test_a_percentage_that_rises_grants_at_once():
     server = server_with_a_disk()
     put_schedule(server, {"a": 150}, READY_STATUS)
 
@@ -362,7 +362,7 @@ async def test_a_percentage_that_rises_grants_at_once() -> None:
     assert (before, bench.status()) == ({"a": "R0"}, {"a": "S150"})
 
 
-async def test_a_lost_answer_is_no_second_grant() -> None:
+async def test_a_lost_answer_is_no_second_grant():
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
     put_replica(server, "a")
@@ -377,7 +377,7 @@ async def test_a_lost_answer_is_no_second_grant() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503])
-async def test_what_was_not_written_is_tried_again(status: int) -> None:
+async def test_what_was_not_written_is_tried_again(status):
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
     put_replica(server, "a")
@@ -391,7 +391,7 @@ async def test_what_was_not_written_is_tried_again(status: int) -> None:
     assert (bench.conflicts, bench.failures) == (0, 3)
 
 
-async def test_without_its_node_nothing_is_written() -> None:
+async def test_without_its_node_nothing_is_written():
     server = server_with_a_disk()
     put_schedule(server, {}, held(a=30))
     server.delete("nodes.longhorn.io", "node-1", NAMESPACE)
@@ -404,7 +404,7 @@ async def test_without_its_node_nothing_is_written() -> None:
     assert (before, bench.status()) == ({"a": "S30"}, {})
 
 
-async def test_an_object_being_deleted_loses_its_finalizer_alone() -> None:
+async def test_an_object_being_deleted_loses_its_finalizer_alone():
     server = server_with_a_disk()
     put_schedule(
         server,
@@ -420,7 +420,7 @@ async def test_an_object_being_deleted_loses_its_finalizer_alone() -> None:
     assert "status" not in stored
 
 
-async def test_an_object_that_is_gone_is_forgotten() -> None:
+async def test_an_object_that_is_gone_is_forgotten():
     server = server_with_a_disk()
     put_schedule(server, {"a": 5})
 
@@ -433,7 +433,7 @@ async def test_an_object_that_is_gone_is_forgotten() -> None:
     assert bench.known.schedules == {}
 
 
-async def test_a_late_answer_does_not_hide_what_the_watch_has_shown() -> None:
+async def test_a_late_answer_does_not_hide_what_the_watch_has_shown():
     server = server_with_a_disk()
     put_schedule(server, {}, READY_STATUS)
     for name in "ab":

@@ -42,9 +42,7 @@ def names(disks: Mapping[str, str | None], *schedules: StoredSchedule) -> tuple[
         pytest.param({"disks": {}}, {}, {}, id="removed-from-the-spec"),
     ],
 )
-def test_the_disks_of_a_node_are_those_of_its_spec(
-    spec: dict[str, Any], status: dict[str, Any], expected: dict[str, str | None]
-) -> None:
+def test_the_disks_of_a_node_are_those_of_its_spec(spec, status, expected):
     node = read(node_document(spec=spec, status=status))
 
     assert (node.name, node.disks) == ("node-1", expected)
@@ -78,16 +76,11 @@ def test_the_disks_of_a_node_are_those_of_its_spec(
         ),
     ],
 )
-def test_what_should_be_and_what_should_not(
-    disks: dict[str, str | None],
-    schedules: list[StoredSchedule],
-    missing: set[str],
-    stale: set[str],
-) -> None:
+def test_what_should_be_and_what_should_not(disks, schedules, missing, stale):
     assert names(disks, *schedules) == (missing, stale)
 
 
-def test_a_new_object_is_longhorns() -> None:
+def test_a_new_object_is_longhorns():
     node = KnownNode(NodeName("node-1"), "uid-of-node-1", {})
 
     made = new_object(node, DiskName("disk-1"), DiskId("uuid-disk-1"), "longhorn-system")
@@ -113,7 +106,7 @@ def test_a_new_object_is_longhorns() -> None:
     }
 
 
-def test_who_deletes_an_object_says_so_first() -> None:
+def test_who_deletes_an_object_says_so_first():
     assert deletion_patch("7") == {
         "metadata": {
             "resourceVersion": "7",

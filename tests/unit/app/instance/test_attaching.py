@@ -46,7 +46,7 @@ def attached(*changes: Change, replicas: tuple[Replica, ...] = (ON_NODE_1,)) -> 
         ),
     ],
 )
-def test_what_counts(change: Change, expected: Mapping[str, int]) -> None:
+def test_what_counts(change, expected):
     assert attached(change) == expected
 
 
@@ -60,13 +60,11 @@ def test_what_counts(change: Change, expected: Mapping[str, int]) -> None:
         pytest.param((replica(of="other", on="node-1"),), REMOTE, id="of-another-volume"),
     ],
 )
-def test_a_volume_is_local_by_its_usable_replicas(
-    replicas: tuple[Replica, ...], expected: Mapping[str, int]
-) -> None:
+def test_a_volume_is_local_by_its_usable_replicas(replicas, expected):
     assert attached(Change(DETACHED, HERE), replicas=replicas) == expected
 
 
-def test_bytes_of_several_volumes_are_added() -> None:
+def test_bytes_of_several_volumes_are_added():
     others = [volume(name, size_bytes=GIB) for name in ("a", "b")]
     changes = [Change(each, replace(each, attached_to="node-2")) for each in others]
 

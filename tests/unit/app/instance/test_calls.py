@@ -39,7 +39,7 @@ def request(candidates: int = 3, *, uid: str = "uid") -> ExtenderRequest:
     )
 
 
-def test_the_last_call_and_the_most_candidates_are_noted() -> None:
+def test_the_last_call_and_the_most_candidates_are_noted():
     clock = Clock()
     calls = Calls(clock)
 
@@ -54,14 +54,14 @@ def test_the_last_call_and_the_most_candidates_are_noted() -> None:
     ("found", "most"),
     [("7", "7"), ("3", "3"), ("2", "3"), ("", "3"), ("many", "3"), ("-9", "3"), ("9" * 5000, "3")],
 )
-def test_the_most_of_earlier_leaders_stands_if_it_can_be_read(found: str, most: str) -> None:
+def test_the_most_of_earlier_leaders_stands_if_it_can_be_read(found, most):
     calls = Calls(Clock())
     calls.note(Verb.FILTER, request(3))
 
     assert calls.annotations({MOST_CANDIDATES: found})[MOST_CANDIDATES] == most
 
 
-def test_the_last_call_of_each_verb_is_noted() -> None:
+def test_the_last_call_of_each_verb_is_noted():
     clock = Clock()
     calls = Calls(clock)
 
@@ -77,7 +77,7 @@ def test_the_last_call_of_each_verb_is_noted() -> None:
     }
 
 
-def test_who_was_asked_for_scores_alone_notes_no_other_call() -> None:
+def test_who_was_asked_for_scores_alone_notes_no_other_call():
     """The leader before it answered the call of /filter."""
     calls = Calls(Clock())
 
@@ -90,7 +90,7 @@ def test_who_was_asked_for_scores_alone_notes_no_other_call() -> None:
 
 
 @pytest.mark.parametrize("tried", [request(uid=""), request(0)], ids=["no-uid", "no-candidate"])
-def test_who_tries_whether_it_answers_is_not_noted(tried: ExtenderRequest) -> None:
+def test_who_tries_whether_it_answers_is_not_noted(tried):
     calls = Calls(Clock())
 
     calls.note(Verb.FILTER, tried)
@@ -98,7 +98,7 @@ def test_who_tries_whether_it_answers_is_not_noted(tried: ExtenderRequest) -> No
     assert calls.annotations({}) == {}
 
 
-def test_who_leads_no_more_forgets_its_calls() -> None:
+def test_who_leads_no_more_forgets_its_calls():
     """It may lead again after another one has noted later calls."""
     calls = Calls(Clock())
     calls.note(Verb.FILTER, request())
@@ -109,7 +109,7 @@ def test_who_leads_no_more_forgets_its_calls() -> None:
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_what_is_noted_can_be_read_again(verb: Verb) -> None:
+def test_what_is_noted_can_be_read_again(verb):
     calls = Calls(Clock())
     calls.note(verb, request(4))
     noted = calls.annotations({})
@@ -119,5 +119,5 @@ def test_what_is_noted_can_be_read_again(verb: Verb) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-03-01", "2026-03-01T12:00:00+01:00"])
-def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
+def test_a_time_that_cannot_be_read_is_none(text):
     assert read_last({LAST_REQUEST_AT: text}, Verb.FILTER) is None

@@ -125,7 +125,7 @@ def longhorn_setting(name: str, value: str) -> dict[str, Any]:
     return document("Setting", name, value=value)
 
 
-async def test_view_is_that_of_the_same_objects_read_at_once(server: FakeApiServer) -> None:
+async def test_view_is_that_of_the_same_objects_read_at_once(server):
     async with live(server) as running:
         await asyncio.sleep(1)
         server.put(document("Replica", "new", spec={"volumeName": "vol", "nodeID": "node-2"}))
@@ -147,7 +147,7 @@ async def test_view_is_that_of_the_same_objects_read_at_once(server: FakeApiServ
         )
 
 
-async def test_every_kind_is_a_gap_before_it_is_listed(server: FakeApiServer) -> None:
+async def test_every_kind_is_a_gap_before_it_is_listed(server):
     async with live(server) as running:
         assert running.gaps == dict.fromkeys([*KINDS, *ADVISORY], "not listed yet")
         await asyncio.sleep(1)
@@ -157,9 +157,7 @@ async def test_every_kind_is_a_gap_before_it_is_listed(server: FakeApiServer) ->
 
 @pytest.mark.parametrize("kind", ADVISORY)
 @pytest.mark.parametrize("is_served", [True, False], ids=["forbidden", "not-served"])
-async def test_cluster_is_complete_without_a_kind_that_it_does_without(
-    server: FakeApiServer, kind: str, *, is_served: bool
-) -> None:
+async def test_cluster_is_complete_without_a_kind_that_it_does_without(server, kind, *, is_served):
     plural, _, group = kind.partition(".")
     if is_served:
         server.authorize = lambda call: (call.resource, call.group) != (plural, group)
@@ -175,9 +173,7 @@ async def test_cluster_is_complete_without_a_kind_that_it_does_without(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_cluster_is_complete_once_all_kinds_are_listed(
-    server: FakeApiServer, kind: str
-) -> None:
+async def test_cluster_is_complete_once_all_kinds_are_listed(server, kind):
     """One kind is forbidden; the others are known meanwhile, and no settings are followed."""
     plural, _, group = kind.partition(".")
     server.authorize = lambda call: (call.resource, call.group) != (plural, group)
@@ -194,9 +190,7 @@ async def test_cluster_is_complete_once_all_kinds_are_listed(
         assert running.cluster.live_settings.enabled is False
 
 
-async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
-    server: FakeApiServer,
-) -> None:
+async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(server):
     async with live(server, view_age_limit_seconds=120.0) as running:
         await asyncio.sleep(1)
         with server.outage():
@@ -215,7 +209,7 @@ async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(
         assert running.gaps == {}
 
 
-async def test_settings_follow_the_config_map(server: FakeApiServer) -> None:
+async def test_settings_follow_the_config_map(server):
     async with live(server) as running:
         await asyncio.sleep(1)
         server.put(config_map(scheduler_extender_enabled="false\n"))
@@ -232,7 +226,7 @@ async def test_settings_follow_the_config_map(server: FakeApiServer) -> None:
         assert running.settings_errors == 0
 
 
-async def test_other_config_maps_are_not_read(server: FakeApiServer) -> None:
+async def test_other_config_maps_are_not_read(server):
     server.put(config_map("another", scheduler_extender_enabled="false"))
     server.put(config_map(namespace="default", scheduler_extender_enabled="false"))
     async with live(server) as running:
@@ -244,9 +238,7 @@ async def test_other_config_maps_are_not_read(server: FakeApiServer) -> None:
         assert set(asked) == {NAME}
 
 
-async def test_settings_of_longhorns_own_extender_are_shown_and_change_nothing(
-    server: FakeApiServer,
-) -> None:
+async def test_settings_of_longhorns_own_extender_are_shown_and_change_nothing(server):
     server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
     async with live(server) as running:
         ours = LiveSettings(pod_scheduling_timeout_seconds=30)
@@ -272,7 +264,7 @@ async def test_settings_of_longhorns_own_extender_are_shown_and_change_nothing(
         assert running.settings_errors == 0
 
 
-async def test_nonsense_keeps_the_last_good_value_and_counts_once(server: FakeApiServer) -> None:
+async def test_nonsense_keeps_the_last_good_value_and_counts_once(server):
     server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
     async with live(server) as running:
         await asyncio.sleep(1)
@@ -298,9 +290,7 @@ async def test_nonsense_keeps_the_last_good_value_and_counts_once(server: FakeAp
 
 
 @pytest.mark.parametrize("broken", [{"data": 5}, {"data": {ENABLED: 5}}], ids=str)
-async def test_config_map_that_cannot_be_read_keeps_the_last_values(
-    server: FakeApiServer, broken: dict[str, Any]
-) -> None:
+async def test_config_map_that_cannot_be_read_keeps_the_last_values(server, broken):
     metadata = {"namespace": NAMESPACE}
     server.put(config_map(scheduler_extender_enabled="false"))
     async with live(server) as running:
@@ -315,7 +305,7 @@ async def test_config_map_that_cannot_be_read_keeps_the_last_values(
         assert running.cluster.live_settings == LiveSettings()
 
 
-async def test_config_map_without_data_gives_the_defaults(server: FakeApiServer) -> None:
+async def test_config_map_without_data_gives_the_defaults(server):
     server.put(core_document("ConfigMap", NAME, metadata={"namespace": NAMESPACE}))
     async with live(server) as running:
         await asyncio.sleep(1)
@@ -324,7 +314,7 @@ async def test_config_map_without_data_gives_the_defaults(server: FakeApiServer)
         assert running.gaps == {}
 
 
-async def test_metrics_show_every_kind_from_the_start(server: FakeApiServer) -> None:
+async def test_metrics_show_every_kind_from_the_start(server):
     async with live(server) as running:
         ages = [running.value("view_age_seconds", kind=kind) for kind in KINDS]
 
@@ -337,7 +327,7 @@ async def test_metrics_show_every_kind_from_the_start(server: FakeApiServer) -> 
         } == {0}
 
 
-async def test_metrics_follow_what_is_known(server: FakeApiServer) -> None:
+async def test_metrics_follow_what_is_known(server):
     server.put(BROKEN_REPLICA)
     async with live(server) as running:
         await asyncio.sleep(20)
@@ -360,7 +350,7 @@ async def test_metrics_follow_what_is_known(server: FakeApiServer) -> None:
         assert 15 <= age <= 20
 
 
-async def test_restarts_are_counted_by_kind_and_cause(server: FakeApiServer) -> None:
+async def test_restarts_are_counted_by_kind_and_cause(server):
     def of(plural: str) -> Callable[[Any], bool]:
         return lambda call: (
             call.resource == plural and call.verb == "watch" and "resourceVersion" in call.query
@@ -388,9 +378,7 @@ async def test_restarts_are_counted_by_kind_and_cause(server: FakeApiServer) -> 
         assert running.gaps == {}
 
 
-async def test_node_with_a_broken_replica_is_rejected_until_it_is_mended(
-    server: FakeApiServer,
-) -> None:
+async def test_node_with_a_broken_replica_is_rejected_until_it_is_mended(server):
     server.put(BROKEN_REPLICA)
     async with live(server) as running:
         await asyncio.sleep(1)
@@ -421,9 +409,7 @@ def with_half_the_limit(running: Running) -> int:
     return sum(2 * space.limit_bytes == space.disk.maximum_bytes for space in spaces)
 
 
-async def test_nodes_are_worked_out_piece_by_piece_before_the_cluster_is_complete(
-    server: FakeApiServer,
-) -> None:
+async def test_nodes_are_worked_out_piece_by_piece_before_the_cluster_is_complete(server):
     put_many_nodes(server)
     async with live(server) as running:
         gaps = dict[int, dict[str, str]]()
@@ -435,7 +421,7 @@ async def test_nodes_are_worked_out_piece_by_piece_before_the_cluster_is_complet
         assert gaps[NODES_AT_ONCE] == {"nodes.longhorn.io": "not worked out yet"}
 
 
-async def test_a_changed_setting_is_worked_out_piece_by_piece(server: FakeApiServer) -> None:
+async def test_a_changed_setting_is_worked_out_piece_by_piece(server):
     put_many_nodes(server)
     async with live(server) as running:
         await asyncio.sleep(1)

@@ -24,9 +24,7 @@ DEFAULT = LiveSettings(
         ),
     ],
 )
-def test_values_come_from_the_config_map(
-    config_map: dict[str, str], expected: LiveSettings
-) -> None:
+def test_values_come_from_the_config_map(config_map, expected):
     assert read_live_settings(config_map, DEFAULT) == (expected, [])
 
 
@@ -54,7 +52,7 @@ def test_values_come_from_the_config_map(
         ("\uff11", None),
     ],
 )
-def test_enabled(text: str, enabled: bool | None) -> None:  # noqa: FBT001
+def test_enabled(text, enabled):
     for last in (LiveSettings(enabled=True), LiveSettings(enabled=False)):
         values, problems = read_live_settings({ENABLED: text}, last)
 
@@ -96,7 +94,7 @@ def test_enabled(text: str, enabled: bool | None) -> None:  # noqa: FBT001
     ("name", "field"),
     [(POD, "pod_scheduling_timeout_seconds"), (NODE, "node_reservation_timeout_seconds")],
 )
-def test_seconds(text: str, seconds: int | None, name: str, field: str) -> None:
+def test_seconds(text, seconds, name, field):
     last = LiveSettings(pod_scheduling_timeout_seconds=11, node_reservation_timeout_seconds=11)
 
     values, problems = read_live_settings({name: text}, last)
@@ -105,13 +103,13 @@ def test_seconds(text: str, seconds: int | None, name: str, field: str) -> None:
     assert len(problems) == (seconds is None)
 
 
-def test_value_that_is_gone_has_its_default_again() -> None:
+def test_value_that_is_gone_has_its_default_again():
     last = LiveSettings(enabled=False, pod_scheduling_timeout_seconds=60)
 
     assert read_live_settings({}, last) == (DEFAULT, [])
 
 
-def test_problem_with_one_value_leaves_the_others() -> None:
+def test_problem_with_one_value_leaves_the_others():
     given = {ENABLED: "false", POD: "soon", NODE: "60"}
 
     values, _ = read_live_settings(given, LiveSettings(pod_scheduling_timeout_seconds=9))
@@ -121,7 +119,7 @@ def test_problem_with_one_value_leaves_the_others() -> None:
     )
 
 
-def test_problems_name_the_setting_its_value_and_what_to_use() -> None:
+def test_problems_name_the_setting_its_value_and_what_to_use():
     given = {ENABLED: "maybe\nlater", POD: "x" * 500, "enabled": "false", "typo": "1"}
 
     _, problems = read_live_settings(given, DEFAULT)
@@ -141,7 +139,7 @@ def test_problems_name_the_setting_its_value_and_what_to_use() -> None:
         assert part in told
 
 
-def test_problems_are_the_same_whatever_the_order_of_the_data() -> None:
+def test_problems_are_the_same_whatever_the_order_of_the_data():
     given = {"b": "", "a": "", POD: "?", ENABLED: "?"}
     turned = dict(reversed(given.items()))
 

@@ -90,7 +90,7 @@ async def nodes_of(known: Sources) -> tuple[NodeReport, ...]:
     return (await report_of(known)).steps[0].nodes
 
 
-async def test_nodes_and_disks_are_shown_with_what_is_on_them() -> None:
+async def test_nodes_and_disks_are_shown_with_what_is_on_them():
     roomy = disk(
         maximum_bytes=100 * GIB,
         reserved_bytes=10 * GIB,
@@ -123,7 +123,7 @@ async def test_nodes_and_disks_are_shown_with_what_is_on_them() -> None:
     )
 
 
-async def test_a_replica_that_its_disk_does_not_count_yet_is_shown() -> None:
+async def test_a_replica_that_its_disk_does_not_count_yet_is_shown():
     [shown] = await nodes_of(sources(replica(NAME, failed=True), node("node-1")))
 
     assert shown.disks[0].replicas == (
@@ -132,7 +132,7 @@ async def test_a_replica_that_its_disk_does_not_count_yet_is_shown() -> None:
     assert shown.disks[0].scheduled_bytes == 10 * GIB
 
 
-async def test_why_nodes_and_disks_take_nothing_is_shown() -> None:
+async def test_why_nodes_and_disks_take_nothing_is_shown():
     [shown] = await nodes_of(
         sources(node("node-1", disk(allow_scheduling=False), allow_scheduling=False))
     )
@@ -141,7 +141,7 @@ async def test_why_nodes_and_disks_take_nothing_is_shown() -> None:
     assert shown.disks[0].problem == "scheduling is disabled"
 
 
-async def test_what_is_held_is_shown_on_the_disk_if_there_is_only_one_to_choose() -> None:
+async def test_what_is_held_is_shown_on_the_disk_if_there_is_only_one_to_choose():
     shut = disk("disk-2", allow_scheduling=False)
 
     one, two = await nodes_of(
@@ -156,7 +156,7 @@ async def test_what_is_held_is_shown_on_the_disk_if_there_is_only_one_to_choose(
     assert (two.held_bytes, [each.held_bytes for each in two.disks]) == (10 * GIB, [0, 0])
 
 
-async def test_holds_are_told() -> None:
+async def test_holds_are_told():
     open_, chosen = (
         hold("open", nodes=("node-1", "node-2")),
         hold("chosen", nodes=("node-1",), only_candidate=True),
@@ -184,7 +184,7 @@ async def test_holds_are_told() -> None:
     assert report.steps[0].title == "now, 2026-01-01 12:30:00 UTC"
 
 
-async def test_pods_that_wait_are_told_with_their_reasons() -> None:
+async def test_pods_that_wait_are_told_with_their_reasons():
     report = await report_of(sources(waiting=["db-0"]))
 
     assert report.steps[0].events == (
@@ -197,7 +197,7 @@ async def test_pods_that_wait_are_told_with_their_reasons() -> None:
     )
 
 
-async def test_what_is_left_out_is_told() -> None:
+async def test_what_is_left_out_is_told():
     report = await report_of(
         sources(
             holds=[hold(f"pod-{number}") for number in range(60)],
@@ -213,7 +213,7 @@ async def test_what_is_left_out_is_told() -> None:
     ]
 
 
-async def test_a_standby_says_that_it_is_one() -> None:
+async def test_a_standby_says_that_it_is_one():
     report = await report_of(sources(), STANDBY)
 
     assert report.steps[0].warnings == (
@@ -226,7 +226,7 @@ async def test_a_standby_says_that_it_is_one() -> None:
     )
 
 
-async def test_where_a_setting_says_that_none_leads_it_says_so_instead() -> None:
+async def test_where_a_setting_says_that_none_leads_it_says_so_instead():
     role = RoleState(
         role="standby",
         unavailable="",
@@ -241,7 +241,7 @@ async def test_where_a_setting_says_that_none_leads_it_says_so_instead() -> None
     assert [each.text for each in report.steps[0].warnings] == [NOBODY_LEADS]
 
 
-async def test_a_leader_that_does_not_answer_says_why() -> None:
+async def test_a_leader_that_does_not_answer_says_why():
     role = RoleState(
         role="leader",
         unavailable="this instance of the extender has just begun to lead; ask again",
@@ -255,7 +255,7 @@ async def test_a_leader_that_does_not_answer_says_why() -> None:
     assert [each.text for each in report.steps[0].warnings] == [role.unavailable, role.unready]
 
 
-async def test_others_get_a_turn_between_any_two_nodes() -> None:
+async def test_others_get_a_turn_between_any_two_nodes():
     known = sources(*(node(f"node-{number}") for number in range(30)))
     drawing = asyncio.create_task(text_of(known))
     taken = 0
@@ -267,7 +267,7 @@ async def test_others_get_a_turn_between_any_two_nodes() -> None:
     assert taken >= 30
 
 
-async def test_a_node_that_goes_meanwhile_is_left_out() -> None:
+async def test_a_node_that_goes_meanwhile_is_left_out():
     before, after = view_of(node("node-1"), node("node-2")), view_of(node("node-1"))
     views = iter([before, before])
 

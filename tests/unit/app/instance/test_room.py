@@ -29,7 +29,7 @@ def in_gib(found: dict[str, Room]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(size_bytes // GIB for size_bytes in sums) for name, sums in found.items()}
 
 
-def test_the_disks_of_each_type_are_summed_up() -> None:
+def test_the_disks_of_each_type_are_summed_up():
     disks = [
         with_disk("node-1", 30),
         with_disk("node-2", 40, 200),
@@ -48,19 +48,19 @@ def test_the_disks_of_each_type_are_summed_up() -> None:
     ],
     ids=["node-not-ready", "node-evicted", "disk-closed"],
 )
-def test_what_is_on_disks_that_take_nothing_needs_room_once_they_are_lost(closed: Node) -> None:
+def test_what_is_on_disks_that_take_nothing_needs_room_once_they_are_lost(closed):
     found = room(closed, with_disk("node-2", 0, 20), with_disk("node-3", 0, 20))
 
     assert in_gib(found) == {"filesystem": (40, 40, 10)}
 
 
-def test_a_disk_beyond_its_limit_takes_nothing_from_others() -> None:
+def test_a_disk_beyond_its_limit_takes_nothing_from_others():
     found = room(with_disk("node-1", 150), with_disk("node-2", 40))
 
     assert in_gib(found) == {"filesystem": (200, 60, -90)}
 
 
-def test_what_longhorn_is_about_to_place_is_not_free() -> None:
+def test_what_longhorn_is_about_to_place_is_not_free():
     anywhere = volume("remote", locality=Locality.DISABLED, replicas=3, size_bytes=10 * GIB)
     pinned = replica(
         "pinned-r-1", of="pinned", on="", size_bytes=5 * GIB, pinned_to="node-1", healthy_once=False
@@ -71,7 +71,7 @@ def test_what_longhorn_is_about_to_place_is_not_free() -> None:
     assert found["filesystem"].free_bytes == (200 - 30 - 5) * GIB
 
 
-def test_what_is_held_for_pods_is_not_free_and_counts_once() -> None:
+def test_what_is_held_for_pods_is_not_free_and_counts_once():
     ledger = Ledger(Mode.CAPACITY)
     ledger.put(hold("pod", volumes=["new"], nodes=["node-1", "node-2"]))
     ledger.put(hold("pod-2", volumes=["new"], nodes=["node-1"]))
@@ -83,11 +83,11 @@ def test_what_is_held_for_pods_is_not_free_and_counts_once() -> None:
     assert found["filesystem"].free_bytes == 180 * GIB
 
 
-def test_a_cluster_without_nodes_has_no_figures() -> None:
+def test_a_cluster_without_nodes_has_no_figures():
     assert room() == {}
 
 
-def test_figures_follow_the_nodes() -> None:
+def test_figures_follow_the_nodes():
     builder, rooms, ledger = ViewBuilder(), Rooms(), Ledger(Mode.CAPACITY)
     first, second = with_disk("node-1", 30), with_disk("node-2", 0)
     for each in (first, second):
@@ -103,7 +103,7 @@ def test_figures_follow_the_nodes() -> None:
 
 
 @given(st.lists(st.integers(0, 120), min_size=1, max_size=6))
-def test_it_is_what_losing_each_node_leaves(scheduled: list[int]) -> None:
+def test_it_is_what_losing_each_node_leaves(scheduled):
     nodes = [with_disk(f"node-{n}", taken) for n, taken in enumerate(scheduled)]
 
     left = [
@@ -114,7 +114,7 @@ def test_it_is_what_losing_each_node_leaves(scheduled: list[int]) -> None:
     assert room(*nodes)["filesystem"].after_loss_bytes == min(left) * GIB
 
 
-def test_what_there_is_is_shown_by_type_of_disk() -> None:
+def test_what_there_is_is_shown_by_type_of_disk():
     registry = CollectorRegistry()
     show_room(registry, lambda: {"block": Room(3, 2, -1)})
 

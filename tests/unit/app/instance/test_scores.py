@@ -31,14 +31,14 @@ def known(last: LastScores, pods: list[PodRef]) -> list[PodRef]:
 @pytest.mark.parametrize(
     ("node", "rank"), [("node-1", 3), ("node-2", 1), ("node-3", 3), ("node-4", 2), ("node-5", 5)]
 )
-def test_the_rank_of_a_node_counts_those_that_are_better(node: str, rank: int) -> None:
+def test_the_rank_of_a_node_counts_those_that_are_better(node, rank):
     last = LastScores()
     last.remember(scores(FIRST, 4, 9, 4, 5, 0), 0.0)
 
     assert last.rank(FIRST, NodeName(node)) == rank
 
 
-def test_without_a_score_there_is_no_rank() -> None:
+def test_without_a_score_there_is_no_rank():
     last = LastScores()
     last.remember(scores(FIRST, 4), 0.0)
 
@@ -46,7 +46,7 @@ def test_without_a_score_there_is_no_rank() -> None:
     assert last.rank(pod(name="second"), NODE) is None
 
 
-def test_only_the_last_scores_of_a_pod_count() -> None:
+def test_only_the_last_scores_of_a_pod_count():
     last = LastScores()
     last.remember(scores(FIRST, 1, 9), 0.0)
     last.remember(scores(FIRST, 9, 1), 1.0)
@@ -55,7 +55,7 @@ def test_only_the_last_scores_of_a_pod_count() -> None:
     assert [each.told_seconds_ago for each in last.state(3.0)] == [2.0]
 
 
-def test_a_pod_without_uid_is_not_remembered() -> None:
+def test_a_pod_without_uid_is_not_remembered():
     last, tried = LastScores(), PodRef(namespace="default", name="tried", uid="", claims=())
 
     last.remember(scores(tried, 5), 0.0)
@@ -63,7 +63,7 @@ def test_a_pod_without_uid_is_not_remembered() -> None:
     assert last.state(0.0) == []
 
 
-def test_scores_are_forgotten() -> None:
+def test_scores_are_forgotten():
     last, second = LastScores(), pod(name="second")
     for each in (FIRST, second):
         last.remember(scores(each, 5), 0.0)
@@ -76,7 +76,7 @@ def test_scores_are_forgotten() -> None:
     assert known(last, [FIRST, second]) == []
 
 
-def test_the_oldest_are_dropped_until_the_newest_has_room() -> None:
+def test_the_oldest_are_dropped_until_the_newest_has_room():
     last, pods = LastScores(), [pod(name=f"pod-{number}") for number in range(60)]
     for each in pods:
         last.remember(scores(each, *[5] * 5_000), 0.0)
@@ -90,7 +90,7 @@ def test_the_oldest_are_dropped_until_the_newest_has_room() -> None:
     assert known(last, pods) == [kept[0], *kept[2:]]
 
 
-def test_the_estimate_of_what_scores_take_is_no_less_and_not_twice_as_much() -> None:
+def test_the_estimate_of_what_scores_take_is_no_less_and_not_twice_as_much():
     last, names = LastScores(), [NodeName(f"node-{number}") for number in range(5_000)]
     tracemalloc.start()
     before_bytes, _ = tracemalloc.get_traced_memory()
@@ -105,7 +105,7 @@ def test_the_estimate_of_what_scores_take_is_no_less_and_not_twice_as_much() -> 
     assert taken_bytes <= last.size_bytes < 2 * taken_bytes
 
 
-def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
+def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores():
     last = LastScores()
     best = Score(total=9, data=2 / 3, balance=0.5)
     told = scores(FIRST, *range(9), 0, 0)
@@ -126,7 +126,7 @@ def test_the_best_ten_nodes_are_shown_with_the_parts_of_their_scores() -> None:
     assert shown.best[NodeName("node-9")] == ScoreReport(total=8, data=0.0, balance=0.0)
 
 
-def test_the_newest_twenty_are_shown_the_newest_first() -> None:
+def test_the_newest_twenty_are_shown_the_newest_first():
     last = LastScores()
     for number in range(30):
         last.remember(scores(pod(name=f"pod-{number}"), 5), float(number))

@@ -85,7 +85,7 @@ async def taking_over() -> AsyncIterator[Bench]:
         await asyncio.wait([task])
 
 
-async def test_who_waits_is_found_out_piece_by_piece_and_nobody_is_judged() -> None:
+async def test_who_waits_is_found_out_piece_by_piece_and_nobody_is_judged():
     async with taking_over() as bench:
         counts = [0]
         bench.taking_over.begin()
@@ -103,7 +103,7 @@ async def test_who_waits_is_found_out_piece_by_piece_and_nobody_is_judged() -> N
         assert bench.extender.steps > 0
 
 
-async def test_who_loses_the_lease_meanwhile_has_not_taken_over() -> None:
+async def test_who_loses_the_lease_meanwhile_has_not_taken_over():
     async with taking_over() as bench:
         bench.taking_over.begin()
         turns = 0

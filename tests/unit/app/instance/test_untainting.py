@@ -4,7 +4,6 @@ import pytest
 
 from app.instance.untainting import has_longhorn, untold_classes
 from app.kube.new_nodes import NewNode, ToldRoom
-from app.kube.resource import AnyRecord
 from extender.kubernetes import StorageClass
 from longhorn import CAPACITY_TRACKING, NodeName
 from tests.builders import (
@@ -54,7 +53,7 @@ def told(gib: int, of: StorageClass = FAST, labels: dict[str, str] | None = HOST
         pytest.param([node("node-1", disk(ready=False)), csi_node()], False, id="disk-not-ready"),
     ],
 )
-def test_longhorn_is_there(records: list[AnyRecord], *, expected: bool) -> None:
+def test_longhorn_is_there(records, *, expected):
     assert has_longhorn(NAME, view_of(*records)) is expected
 
 
@@ -94,7 +93,5 @@ def test_longhorn_is_there(records: list[AnyRecord], *, expected: bool) -> None:
         ),
     ],
 )
-def test_classes_that_are_not_told_of(
-    records: list[AnyRecord], known: list[ToldRoom], expected: list[str]
-) -> None:
+def test_classes_that_are_not_told_of(records, known, expected):
     assert untold_classes(NEW, view_of(*records), known) == expected

@@ -187,7 +187,7 @@ async def waking() -> AsyncIterator[Bench]:
             raise error
 
 
-async def test_nobody_is_woken_without_room() -> None:
+async def test_nobody_is_woken_without_room():
     async with waking() as bench:
         bench.reject(bench.add("pod"))
 
@@ -198,7 +198,7 @@ async def test_nobody_is_woken_without_room() -> None:
         assert bench.woken == []
 
 
-async def test_room_wakes_a_pod_and_says_when() -> None:
+async def test_room_wakes_a_pod_and_says_when():
     async with waking() as bench:
         bench.reject(bench.add("pod"))
         await asyncio.sleep(30)
@@ -211,7 +211,7 @@ async def test_room_wakes_a_pod_and_says_when() -> None:
         assert bench.count("woken") == 1
 
 
-async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
+async def test_room_on_a_node_that_was_no_candidate_wakes_nobody():
     async with waking() as bench:
         bench.reject(bench.add("pod"), [TWO])
 
@@ -222,7 +222,7 @@ async def test_room_on_a_node_that_was_no_candidate_wakes_nobody() -> None:
         assert bench.woken == []
 
 
-async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
+async def test_room_anywhere_wakes_a_pod_that_depends_on_others():
     """What is in its way may go to the other node then."""
     async with waking() as bench:
         [pod] = bench.add("pod")
@@ -235,7 +235,7 @@ async def test_room_anywhere_wakes_a_pod_that_depends_on_others() -> None:
         assert bench.woken == ["pod"]
 
 
-async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
+async def test_time_alone_wakes_a_pod_that_depends_on_others():
     """What others wait for is given up after a minute, and nothing tells of that."""
     async with waking() as bench:
         [pod] = bench.add("pod")
@@ -249,7 +249,7 @@ async def test_time_alone_wakes_a_pod_that_depends_on_others() -> None:
         assert bench.woken == ["pod"]
 
 
-async def test_time_counts_also_where_something_changes_all_the_time() -> None:
+async def test_time_counts_also_where_something_changes_all_the_time():
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.show(ONE, LARGE)
@@ -262,7 +262,7 @@ async def test_time_counts_also_where_something_changes_all_the_time() -> None:
         assert bench.woken == ["pod"]
 
 
-async def test_who_was_told_of_a_hold_is_woken_once_it_is_over_without_room() -> None:
+async def test_who_was_told_of_a_hold_is_woken_once_it_is_over_without_room():
     """Else the event says that room is held until kube-scheduler asks again by itself."""
     async with waking() as bench:
         first, second = bench.add("first", "second", size_bytes=LARGE)
@@ -281,7 +281,7 @@ async def test_who_was_told_of_a_hold_is_woken_once_it_is_over_without_room() ->
         assert bench.woken == ["second"]
 
 
-async def test_who_was_told_of_no_hold_is_not_woken_by_its_end() -> None:
+async def test_who_was_told_of_no_hold_is_not_woken_by_its_end():
     async with waking() as bench:
         first, second = bench.add("first", "second", size_bytes=LARGE)
         bench.grow(ONE, LARGE)
@@ -296,7 +296,7 @@ async def test_who_was_told_of_no_hold_is_not_woken_by_its_end() -> None:
         assert bench.woken == []
 
 
-async def test_only_nodes_that_changed_are_probed() -> None:
+async def test_only_nodes_that_changed_are_probed():
     async with waking() as bench:
         bench.reject(bench.add("pod", "another"))
         bench.grow(ONE, SMALL)
@@ -313,7 +313,7 @@ async def test_only_nodes_that_changed_are_probed() -> None:
         assert bench.woken == ["pod", "another", "late"]
 
 
-async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
+async def test_what_the_first_gets_is_not_there_for_the_second():
     async with waking() as bench:
         first, second = bench.add("first", "second")
         bench.reject([first])
@@ -333,7 +333,7 @@ async def test_what_the_first_gets_is_not_there_for_the_second() -> None:
         assert bench.woken == ["first", "second"]
 
 
-async def test_a_pod_is_woken_once_until_it_is_rejected_again() -> None:
+async def test_a_pod_is_woken_once_until_it_is_rejected_again():
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.reject([pod])
@@ -349,7 +349,7 @@ async def test_a_pod_is_woken_once_until_it_is_rejected_again() -> None:
         assert bench.woken == ["pod", "pod"]
 
 
-async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_again() -> None:
+async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_again():
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.reject([pod])
@@ -365,7 +365,7 @@ async def test_a_pod_that_is_rejected_before_its_patch_is_answered_is_woken_agai
         assert bench.woken == ["pod", "pod"]
 
 
-async def test_a_pod_that_got_a_node_is_not_woken() -> None:
+async def test_a_pod_that_got_a_node_is_not_woken():
     async with waking() as bench:
         pod, other = bench.add("pod", "other")
         bench.reject([pod, other])
@@ -377,7 +377,7 @@ async def test_a_pod_that_got_a_node_is_not_woken() -> None:
         assert bench.woken == ["other"]
 
 
-async def test_who_leads_no_more_wakes_nobody() -> None:
+async def test_who_leads_no_more_wakes_nobody():
     async with waking() as bench:
         pods = bench.add(*"abcdefgh")
         bench.reject(pods)
@@ -393,7 +393,7 @@ async def test_who_leads_no_more_wakes_nobody() -> None:
         assert bench.woken == before
 
 
-async def test_who_may_not_wake_now_wakes_nobody() -> None:
+async def test_who_may_not_wake_now_wakes_nobody():
     async with waking() as bench:
         bench.reject(bench.add("pod"))
         bench.may_wake = False
@@ -404,7 +404,7 @@ async def test_who_may_not_wake_now_wakes_nobody() -> None:
         assert bench.woken == []
 
 
-async def test_no_more_than_twenty_are_woken_in_a_second() -> None:
+async def test_no_more_than_twenty_are_woken_in_a_second():
     async with waking() as bench:
         names = [f"pod-{number:02}" for number in range(60)]
         bench.reject(bench.add(*names, size_bytes=GIB))
@@ -418,7 +418,7 @@ async def test_no_more_than_twenty_are_woken_in_a_second() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 409, 422])
-async def test_a_pod_that_is_gone_is_forgotten(status: int) -> None:
+async def test_a_pod_that_is_gone_is_forgotten(status):
     async with waking() as bench:
         bench.reject(bench.add("gone", "pod"))
         bench.server.faults.append(Fault(Reply(status), lambda call: call.name == "gone"))
@@ -431,7 +431,7 @@ async def test_a_pod_that_is_gone_is_forgotten(status: int) -> None:
         assert (bench.count("gone"), bench.count("woken"), bench.count("failed")) == (1, 1, 0)
 
 
-async def test_a_pod_that_has_a_node_by_now_is_forgotten() -> None:
+async def test_a_pod_that_has_a_node_by_now_is_forgotten():
     async with waking() as bench:
         bench.reject(bench.add("bound", "pod"))
         found = bench.server.get("pods", "bound", "default")
@@ -449,7 +449,7 @@ async def test_a_pod_that_has_a_node_by_now_is_forgotten() -> None:
 @pytest.mark.parametrize(
     "kind", [Reply(403), Reply(429), Reply(500), Hang(), LostAnswer(), LostAnswer(hang=True)]
 )
-async def test_a_patch_that_fails_is_tried_again(kind: Reply | Hang | LostAnswer) -> None:
+async def test_a_patch_that_fails_is_tried_again(kind):
     async with waking() as bench:
         bench.reject(bench.add("pod", "other"))
         bench.server.faults.append(Fault(kind, lambda call: call.name == "pod", times=2))
@@ -461,7 +461,7 @@ async def test_a_patch_that_fails_is_tried_again(kind: Reply | Hang | LostAnswer
         assert (bench.count("failed"), bench.count("woken")) == (2, 2)
 
 
-async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever() -> None:
+async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever():
     async with waking() as bench:
         bench.reject(bench.add("bad"))
         bench.server.faults.append(Fault(Reply(403), lambda call: call.name == "bad", times=None))
@@ -476,7 +476,7 @@ async def test_one_whose_patch_always_fails_keeps_nobody_waiting_for_ever() -> N
         assert len(bench.woken) < 30
 
 
-async def test_claims_that_lead_nowhere_wake_nobody() -> None:
+async def test_claims_that_lead_nowhere_wake_nobody():
     async with waking() as bench:
         good, bad = bench.add("good", "bad")
         bad = msgspec.structs.replace(bad, claims=(ClaimKey("default/none"),))
@@ -488,7 +488,7 @@ async def test_claims_that_lead_nowhere_wake_nobody() -> None:
         assert bench.woken == ["good"]
 
 
-async def test_a_pod_without_uid_is_nobody_to_wake() -> None:
+async def test_a_pod_without_uid_is_nobody_to_wake():
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.reject([msgspec.structs.replace(pod, uid="")])
@@ -500,7 +500,7 @@ async def test_a_pod_without_uid_is_nobody_to_wake() -> None:
         assert len(bench.waking.pods) == 0
 
 
-async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit() -> None:
+async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit():
     async with waking() as bench:
         pods = bench.add("pod", "large")
         bench.grow(TWO, SMALL)
@@ -513,7 +513,7 @@ async def test_pods_of_the_leader_before_are_woken_once_wherever_they_fit() -> N
         assert sorted(bench.woken) == ["large", "pod"]
 
 
-async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> None:
+async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone():
     async with waking() as bench:
         bench.add("pod")
         plain = bench.ref("pod")
@@ -531,7 +531,7 @@ async def test_pods_of_the_leader_before_that_need_no_room_are_left_alone() -> N
         assert len(bench.waking.pods) == 0
 
 
-async def test_another_log_of_changes_may_be_room_anywhere() -> None:
+async def test_another_log_of_changes_may_be_room_anywhere():
     async with waking() as bench:
         bench.reject(bench.add("pod"))
         await asyncio.sleep(1)
@@ -544,7 +544,7 @@ async def test_another_log_of_changes_may_be_room_anywhere() -> None:
         assert bench.woken == ["pod"]
 
 
-async def test_nodes_that_changed_may_have_room_and_each_is_probed_once() -> None:
+async def test_nodes_that_changed_may_have_room_and_each_is_probed_once():
     async with waking() as bench:
         [pod] = bench.add("pod")
         bench.reject([pod])
@@ -570,9 +570,7 @@ async def test_nodes_that_changed_may_have_room_and_each_is_probed_once() -> Non
     ("why", "woken"),
     [(InsufficientStorage(size_bytes=SMALL), ["pod"]), (NodeTags(selector=()), [])],
 )
-async def test_only_what_may_end_a_rejection_costs_a_probe(
-    why: Rejection, woken: list[str]
-) -> None:
+async def test_only_what_may_end_a_rejection_costs_a_probe(why, woken):
     """The reason of the second is made up: with a probe it would fit."""
     async with waking() as bench:
         bench.reject(bench.add("pod"), why=why)
@@ -583,7 +581,7 @@ async def test_only_what_may_end_a_rejection_costs_a_probe(
         assert bench.woken == woken
 
 
-async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> None:
+async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look():
     """A replica of it may be on a node by now."""
     async with waking() as bench:
         bench.reject(bench.add("one", "two"))
@@ -596,7 +594,7 @@ async def test_a_volume_of_its_own_that_changes_makes_a_pod_worth_a_look() -> No
         assert bench.woken == ["two"]
 
 
-async def test_probes_take_no_more_than_their_share_of_the_time() -> None:
+async def test_probes_take_no_more_than_their_share_of_the_time():
     """Whatever is done takes 5 ms here: so much passes whenever somebody asks for the time."""
     async with waking() as bench:
         bench.reject(bench.add("pod", size_bytes=LARGE), why=PendingReplicas())
@@ -610,7 +608,7 @@ async def test_probes_take_no_more_than_their_share_of_the_time() -> None:
         assert 100 < bench.calls < 1_000
 
 
-async def test_changes_that_help_nobody_take_no_more_than_that_share_either() -> None:
+async def test_changes_that_help_nobody_take_no_more_than_that_share_either():
     async with waking() as bench:
         bench.reject(bench.add("pod", size_bytes=LARGE))
         bench.seconds_per_call = 0.005

@@ -21,7 +21,6 @@ from tests.fakes import (
     CutAnswer,
     FakeApiServer,
     Fault,
-    FaultKind,
     Hang,
     LostAnswer,
     Refused,
@@ -57,9 +56,7 @@ def status(code: int, reason: str = "", message: str = "") -> bytes:
 
 
 @pytest.mark.looptime
-async def test_a_request_has_credentials_and_asks_for_plain_json(
-    server: FakeApiServer, connection: Connection
-) -> None:
+async def test_a_request_has_credentials_and_asks_for_plain_json(server, connection):
     content = await connection.request("GET", PATH, query=[("limit", "5")], deadline_seconds=5)
 
     headers, query = server.calls[0].headers, server.calls[0].query
@@ -74,9 +71,7 @@ async def test_a_request_has_credentials_and_asks_for_plain_json(
     "kind", [Hang(), LostAnswer(hang=True), None], ids=["hang", "lost", "slow"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_requests_end_at_their_deadline(
-    server: FakeApiServer, connection: Connection, kind: FaultKind | None, method: str
-) -> None:
+async def test_requests_end_at_their_deadline(server, connection, kind, method):
     server.latency = lambda _: (2.0, 2.0)
     server.faults += [Fault(kind)] if kind else []
     loop = asyncio.get_running_loop()
@@ -107,13 +102,7 @@ async def test_requests_end_at_their_deadline(
         (Answer(500, b"[" * 50_000), StatusError, "500: [[["),
     ],
 )
-async def test_what_went_wrong_is_told(
-    server: FakeApiServer,
-    connection: Connection,
-    kind: FaultKind,
-    expected: type[ApiError],
-    text: str,
-) -> None:
+async def test_what_went_wrong_is_told(server, connection, kind, expected, text):
     server.faults.append(Fault(kind))
 
     with pytest.raises(ApiError) as caught:
@@ -129,9 +118,7 @@ async def test_what_went_wrong_is_told(
     ("given", "seconds"),
     [("7", 7.0), ("0", 0.0), ("", 0.0), ("-1", 0.0), ("1.5", 0.0), ("²", 0.0), ("9" * 99, 0.0)],
 )
-async def test_wish_to_be_left_alone_is_read(
-    server: FakeApiServer, connection: Connection, given: str, seconds: float
-) -> None:
+async def test_wish_to_be_left_alone_is_read(server, connection, given, seconds):
     server.faults.append(Fault(Answer(429, b"", {"Retry-After": given})))
 
     with pytest.raises(StatusError) as caught:
@@ -141,7 +128,7 @@ async def test_wish_to_be_left_alone_is_read(
 
 
 @pytest.mark.looptime
-async def test_stream_gives_what_arrives_and_ends(connection: Connection) -> None:
+async def test_stream_gives_what_arrives_and_ends(connection):
     query = [*WATCH, ("timeoutSeconds", "30")]
     received = b""
     async with connection.stream(PATH, query=query, deadline_seconds=5) as chunks:
@@ -153,9 +140,7 @@ async def test_stream_gives_what_arrives_and_ends(connection: Connection) -> Non
 
 
 @pytest.mark.looptime
-async def test_silence_in_a_stream_is_told_in_time(
-    server: FakeApiServer, connection: Connection
-) -> None:
+async def test_silence_in_a_stream_is_told_in_time(server, connection):
     server.faults.append(Fault(WatchHang()))
     loop = asyncio.get_running_loop()
     async with connection.stream(PATH, query=WATCH, deadline_seconds=5) as chunks:
@@ -177,13 +162,7 @@ async def test_silence_in_a_stream_is_told_in_time(
         (Answer(200, b"<html>", {"Content-Type": "text/html"}), MalformedError, "not JSON"),
     ],
 )
-async def test_stream_that_cannot_begin_or_breaks_is_told(
-    server: FakeApiServer,
-    connection: Connection,
-    kind: FaultKind,
-    expected: type[ApiError],
-    text: str,
-) -> None:
+async def test_stream_that_cannot_begin_or_breaks_is_told(server, connection, kind, expected, text):
     server.faults.append(Fault(kind))
 
     with pytest.raises(ApiError) as caught:
@@ -195,13 +174,13 @@ async def test_stream_that_cannot_begin_or_breaks_is_told(
 
 
 @pytest.mark.looptime
-async def test_stream_is_closed_when_it_is_left(connection: Connection, client: ApiClient) -> None:
+async def test_stream_is_closed_when_it_is_left(connection, client):
     for _ in range(3):
         async with connection.stream(PATH, query=WATCH, deadline_seconds=4) as chunks:
             await chunks.next(within_seconds=60)
     await connection.request("GET", PATH, deadline_seconds=4)
 
-    open_ = [each for each in client.rest_client.pool_manager._open if not each.content.finished]  # type: ignore[attr-defined]  # noqa: SLF001
+    open_ = [each for each in client.rest_client.pool_manager._open if not each.content.finished]  # noqa: SLF001
     assert len(open_) <= 1
 
 
@@ -217,9 +196,7 @@ async def test_stream_is_closed_when_it_is_left(connection: Connection, client: 
         (StatusObject(), MalformedError, "without code"),
     ],
 )
-def test_status_in_a_watch_becomes_an_error(
-    given: StatusObject, expected: type[ApiError], text: str
-) -> None:
+def test_status_in_a_watch_becomes_an_error(given, expected, text):
     error = refusal_of(given)
 
     assert type(error) is expected
@@ -235,9 +212,7 @@ def test_status_in_a_watch_becomes_an_error(
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
     ],
 )
-async def test_token_file_may_be_unreadable_for_a_while(
-    server: FakeApiServer, client: ApiClient, connection: Connection, error: Exception
-) -> None:
+async def test_token_file_may_be_unreadable_for_a_while(server, client, connection, error):
     def read_token(_: object) -> None:
         raise error
 
@@ -267,7 +242,7 @@ def kubeconfig(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("context", [None, "here", "there"])
-async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | None) -> None:
+async def test_kubeconfig_leads_to_a_cluster(kubeconfig, context):
     connection = await connect(kubeconfig, context)
 
     with pytest.raises(UnreachableError, match=r"127\.0\.0\.1"):
@@ -298,11 +273,9 @@ async def test_kubeconfig_leads_to_a_cluster(kubeconfig: Path, context: str | No
         ),
     ],
 )
-async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(
-    kubeconfig: Path, old: str, new: str, why: str
-) -> None:
+async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(kubeconfig, old, new, why):
     assert old in KUBECONFIG
-    kubeconfig.write_text(KUBECONFIG.replace(old, new))  # noqa: ASYNC240 (small and local)
+    kubeconfig.write_text(KUBECONFIG.replace(old, new))
 
     with pytest.raises(InputError) as caught:
         await connect(kubeconfig, None)
@@ -314,14 +287,12 @@ async def test_kubeconfig_that_cannot_be_used_is_told_in_one_line(
     assert text.endswith("; correct it, or choose another with --kubeconfig and --context")
 
 
-async def test_kubeconfig_that_is_a_folder_is_told(tmp_path: Path) -> None:
+async def test_kubeconfig_that_is_a_folder_is_told(tmp_path):
     with pytest.raises(InputError, match=f"kubeconfig {tmp_path}: {tmp_path}: Is a directory; "):
         await connect(tmp_path, None)
 
 
-async def test_kubeconfig_of_the_variable_is_read(
-    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_kubeconfig_of_the_variable_is_read(kubeconfig, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", f"/no/such:{kubeconfig}")
 
     connection = await connect(None, None)
@@ -329,9 +300,7 @@ async def test_kubeconfig_of_the_variable_is_read(
 
 
 @pytest.mark.parametrize("port", ["443", ""])
-async def test_service_account_that_is_missing_is_told(
-    monkeypatch: pytest.MonkeyPatch, port: str
-) -> None:
+async def test_service_account_that_is_missing_is_told(monkeypatch, port):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
 
@@ -340,8 +309,8 @@ async def test_service_account_that_is_missing_is_told(
 
 
 async def test_kubeconfig_that_is_asked_for_goes_before_the_service_account(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path
-) -> None:
+    monkeypatch, kubeconfig
+):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
 
     connection = await connect(kubeconfig, None)
@@ -355,10 +324,10 @@ class Nameless:
         raise ConnectionResetError
 
 
-async def test_an_error_without_a_text_is_told_by_its_name(server: FakeApiServer) -> None:
+async def test_an_error_without_a_text_is_told_by_its_name(server):
     client = server.client("us")
     session: Any = client.rest_client.pool_manager
-    client.rest_client.pool_manager = Nameless()  # type: ignore[assignment]  # the part that is used
+    client.rest_client.pool_manager = Nameless()  # the part that is used
 
     with pytest.raises(UnreachableError, match="cannot be reached: ConnectionResetError"):
         await Connection(client).request("GET", "/api/v1/pods", deadline_seconds=1.0)

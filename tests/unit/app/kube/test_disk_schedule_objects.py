@@ -16,7 +16,7 @@ def schedule(**fields: Any) -> DiskSchedule:
     return found
 
 
-def test_all_fields_are_read() -> None:
+def test_all_fields_are_read():
     found = schedule(
         metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
         spec={
@@ -60,7 +60,7 @@ def test_all_fields_are_read() -> None:
     [{}, {"spec": None, "status": None}, {"spec": {}, "status": {"conditions": None}}],
     ids=["absent", "null", "empty"],
 )
-def test_a_new_one_has_nothing_yet(fields: dict[str, Any]) -> None:
+def test_a_new_one_has_nothing_yet(fields):
     assert schedule(**fields) == DiskSchedule(
         name=DiskId(UUID), node=NodeName(""), disk=DiskName("")
     )
@@ -69,11 +69,11 @@ def test_a_new_one_has_nothing_yet(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("status", "expected"), [("True", True), ("False", False), ("Unknown", None), ("?", None)]
 )
-def test_whether_it_is_ready(status: str, *, expected: bool | None) -> None:
+def test_whether_it_is_ready(status, *, expected):
     assert schedule(status={"conditions": conditions(Ready=status)}).ready is expected
 
 
-def test_another_condition_does_not_make_it_ready() -> None:
+def test_another_condition_does_not_make_it_ready():
     assert schedule(status={"conditions": conditions(Schedulable="True")}).ready is None
 
 
@@ -88,9 +88,7 @@ def test_another_condition_does_not_make_it_ready() -> None:
     ],
     ids=["by-its-spec", "by-its-label"],
 )
-def test_what_is_left_on_the_node_of_a_broken_one_is_unknown(
-    fields: dict[str, Any], nodes: tuple[str, ...]
-) -> None:
+def test_what_is_left_on_the_node_of_a_broken_one_is_unknown(fields, nodes):
     found = read_as_unreadable(document("DiskSchedule", UUID, **fields))
 
     assert (found.kind, found.name, found.nodes) == ("DiskSchedule", UUID, nodes)

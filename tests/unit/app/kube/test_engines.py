@@ -41,9 +41,7 @@ BOTH = {"node-1": True, "node-2": True}
         pytest.param(None, set(), id="no-status"),
     ],
 )
-def test_where_an_engine_image_is_ready(
-    status: dict[str, Any] | None, expected: set[NodeName]
-) -> None:
+def test_where_an_engine_image_is_ready(status, expected):
     written = document("EngineImage", "ei-1", spec={"image": "engine:1"}, status=status)
 
     assert read(written) == EngineImage(name="ei-1", image="engine:1", nodes=frozenset(expected))
@@ -61,18 +59,18 @@ def test_where_an_engine_image_is_ready(
     ],
 )
 @pytest.mark.parametrize("engine", ["v1", "v2"])
-def test_an_instance_manager_runs_or_not(engine: str, state: str, *, is_running: bool) -> None:
+def test_an_instance_manager_runs_or_not(engine, state, *, is_running):
     found = manager(dataEngine=engine, state=state)
 
     assert (found.is_v2, found.is_running, found.deleting) == (engine == "v2", is_running, False)
 
 
 @pytest.mark.parametrize("type_", ["engine", "replica", "", None])
-def test_instance_managers_of_old_releases_take_nothing(type_: str | None) -> None:
+def test_instance_managers_of_old_releases_take_nothing(type_):
     assert not manager(type=type_).is_running
 
 
-def test_an_instance_manager_that_is_being_deleted() -> None:
+def test_an_instance_manager_that_is_being_deleted():
     assert manager(deleted_at="2026-08-20T09:10:12Z").deleting
 
 
@@ -100,14 +98,14 @@ def manager(
         pytest.param({**csi_node_document("node-1"), "spec": None}, False, id="no-spec"),
     ],
 )
-def test_whether_the_driver_is_registered(written: dict[str, Any], *, has_longhorn: bool) -> None:
+def test_whether_the_driver_is_registered(written, *, has_longhorn):
     found = read(written)
 
     assert isinstance(found, CsiNode)
     assert found == csi_node("node-1", has_longhorn=has_longhorn)
 
 
-def test_of_kubernetes_nodes_those_are_read_whose_label_is_true() -> None:
+def test_of_kubernetes_nodes_those_are_read_whose_label_is_true():
     """The API server selects them, so that the service reads no other Node."""
     [source] = [each for each in sources(load({})) if each.resource is OPTED_OUT_NODES]
     labelled = core_document("Node", "node-1", metadata={"namespace": None})

@@ -30,7 +30,7 @@ def one_claim(changes: list[Change]) -> str | None:
 
 
 @pytest.mark.parametrize("levels", [0, 90, 1_500, 9_900])
-def test_an_object_nested_however_deep_is_read_from_a_page(levels: int) -> None:
+def test_an_object_nested_however_deep_is_read_from_a_page(levels):
     feed = Feed(SOURCE, on_skipped=pytest.fail)
     feed.page_query("")
     page = feed.read_page(
@@ -41,14 +41,14 @@ def test_an_object_nested_however_deep_is_read_from_a_page(levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [0, 90, 1_500, 9_900])
-def test_an_object_nested_however_deep_is_read_from_an_event(levels: int) -> None:
+def test_an_object_nested_however_deep_is_read_from_an_event(levels):
     feed = Feed(SOURCE, on_skipped=pytest.fail)
     line = b'{"type":"ADDED","object":' + claim_nested(levels) + b"}"
 
     assert one_claim(list(feed.take_events([line]))) == 'pv"}]{'
 
 
-def test_the_others_of_its_page_are_read_too() -> None:
+def test_the_others_of_its_page_are_read_too():
     feed = Feed(SOURCE, on_skipped=pytest.fail)
     feed.page_query("")
     other = b'{"metadata":{"name":"other","namespace":"default","resourceVersion":"6"}}'
@@ -60,7 +60,7 @@ def test_the_others_of_its_page_are_read_too() -> None:
     assert names == ["default/data", "default/other"]
 
 
-def test_nested_brackets_that_are_no_json_are_refused() -> None:
+def test_nested_brackets_that_are_no_json_are_refused():
     feed = Feed(SOURCE, on_skipped=pytest.fail)
 
     with pytest.raises(MalformedError, match="persistentvolumeclaims"):

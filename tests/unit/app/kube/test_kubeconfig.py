@@ -1,6 +1,5 @@
 """kubectl's configuration is looked for where kubectl looks, and missing it has a way on."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,9 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param(Path("other"), {"KUBECONFIG": "gone"}, "other", id="given"),
     ],
 )
-def test_files_are_those_of_kubectl(
-    given: Path | None, environ: Mapping[str, str], expected: str
-) -> None:
+def test_files_are_those_of_kubectl(given, environ, expected):
     assert kubeconfig_files(given, environ) == expected
 
 
@@ -49,9 +46,7 @@ def test_files_are_those_of_kubectl(
         pytest.param(Path("~nobody-of-this-name/config"), {}, "~nobody", id="unknown-home"),
     ],
 )
-def test_none_of_them_is_an_error_with_a_way_on(
-    given: Path | None, environ: Mapping[str, str], named: str
-) -> None:
+def test_none_of_them_is_an_error_with_a_way_on(given, environ, named):
     with pytest.raises(InputError) as caught:
         kubeconfig_files(given, environ)
 

@@ -39,7 +39,7 @@ def read(resource: Resource, **fields: Any) -> AnyRecord | Unreadable:
         ),
     ],
 )
-def test_a_node_is_read_for_its_taint(spec: object, expected: NewNode) -> None:
+def test_a_node_is_read_for_its_taint(spec, expected):
     assert read(nodes_with("new"), spec=spec) == expected
 
 
@@ -53,9 +53,7 @@ def test_a_node_is_read_for_its_taint(spec: object, expected: NewNode) -> None:
         pytest.param({"nodeTopology": {"matchLabels": {"a": "b"}}}, 0, {"a": "b"}, id="some"),
     ],
 )
-def test_room_is_read_as_kube_scheduler_does(
-    fields: dict[str, Any], size_bytes: int, labels: dict[str, str] | None
-) -> None:
+def test_room_is_read_as_kube_scheduler_does(fields, size_bytes, labels):
     expected = ToldRoom(
         key="None/node-1", storage_class="fast", size_bytes=size_bytes, labels=labels
     )

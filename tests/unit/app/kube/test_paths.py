@@ -28,18 +28,18 @@ HOSTILE = "../../../../apis/longhorn.io/v1beta2/namespaces/longhorn-system/volum
         ),
     ],
 )
-def test_a_path_is_the_one_of_the_api_server(path: str, expected: str) -> None:
+def test_a_path_is_the_one_of_the_api_server(path, expected):
     assert path == expected
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "a%2fb", HOSTILE, "\ud800"])
-def test_a_name_that_no_object_can_have_makes_no_path(name: str) -> None:
+def test_a_name_that_no_object_can_have_makes_no_path(name):
     with pytest.raises(ImpossibleNameError, match=r"^no object can have the name '.*; nothing was"):
         CLAIMS.path("shop", name)
 
 
 @pytest.mark.parametrize("namespace", [".", "..", "a/b", HOSTILE])
-def test_a_namespace_that_cannot_be_makes_no_path(namespace: str) -> None:
+def test_a_namespace_that_cannot_be_makes_no_path(namespace):
     with pytest.raises(ImpossibleNameError):
         CLAIMS.path(namespace)
 
@@ -50,7 +50,7 @@ def test_a_namespace_that_cannot_be_makes_no_path(namespace: str) -> None:
 @example("a;b\\..\\c")
 @example("...")
 @example("a\r\nHost: b")
-def test_a_name_never_leaves_its_segment(name: str) -> None:
+def test_a_name_never_leaves_its_segment(name):
     """As aiohttp makes it a request and Go's net/http reads it, which decodes before it parts."""
     try:
         path = path_of("/api/v1", "pods", namespace="shop", name=name)

@@ -102,7 +102,7 @@ def watches(server: FakeApiServer) -> list[Call]:
     return [call for call in server.calls if call.verb == "watch"]
 
 
-async def test_what_changed_before_the_watch_began_is_told(server: FakeApiServer) -> None:
+async def test_what_changed_before_the_watch_began_is_told(server):
     async with following(server) as found:
         found.follow(put(server), after_seconds=5.0)
         nominate(server, "node-1")
@@ -115,7 +115,7 @@ async def test_what_changed_before_the_watch_began_is_told(server: FakeApiServer
         assert len(watches(server)) == 1
 
 
-async def test_no_more_is_asked_than_one_watch_of_one_pod(server: FakeApiServer) -> None:
+async def test_no_more_is_asked_than_one_watch_of_one_pod(server):
     async with following(server) as found:
         pod = put(server)
         put(server, "other")
@@ -130,7 +130,7 @@ async def test_no_more_is_asked_than_one_watch_of_one_pod(server: FakeApiServer)
         assert found.told == []
 
 
-async def test_a_pod_of_which_nothing_is_known_is_told_of_as_it_is(server: FakeApiServer) -> None:
+async def test_a_pod_of_which_nothing_is_known_is_told_of_as_it_is(server):
     async with following(server) as found:
         pod = nominate(server, "node-1")
         found.follow(pod, version=0)
@@ -140,7 +140,7 @@ async def test_a_pod_of_which_nothing_is_known_is_told_of_as_it_is(server: FakeA
 
 
 @pytest.mark.parametrize("version", [0, None], ids=["nothing-known", "known"])
-async def test_a_pod_that_is_absent_is_gone(server: FakeApiServer, version: int | None) -> None:
+async def test_a_pod_that_is_absent_is_gone(server, version):
     async with following(server) as found:
         pod = put(server)
         delete(server)
@@ -151,9 +151,7 @@ async def test_a_pod_that_is_absent_is_gone(server: FakeApiServer, version: int 
 
 
 @pytest.mark.parametrize("version", [0, None], ids=["nothing-known", "known"])
-async def test_a_pod_of_the_same_name_is_another(
-    server: FakeApiServer, version: int | None
-) -> None:
+async def test_a_pod_of_the_same_name_is_another(server, version):
     async with following(server) as found:
         pod = put(server)
         delete(server)
@@ -166,7 +164,7 @@ async def test_a_pod_of_the_same_name_is_another(
         assert set(found.told) == {(pod.ref.uid, None)}
 
 
-async def test_a_version_that_is_too_old_is_no_trouble(server: FakeApiServer) -> None:
+async def test_a_version_that_is_too_old_is_no_trouble(server):
     async with following(server) as found:
         pod = put(server)
         nominate(server, "node-1")
@@ -183,7 +181,7 @@ async def test_a_version_that_is_too_old_is_no_trouble(server: FakeApiServer) ->
         assert found.nominated == ["node-1", "node-2"]
 
 
-async def test_a_pod_that_cannot_be_read_is_not_told_of_until_it_can(server: FakeApiServer) -> None:
+async def test_a_pod_that_cannot_be_read_is_not_told_of_until_it_can(server):
     async with following(server) as found:
         pod = put(server)
         found.follow(pod)
@@ -199,9 +197,7 @@ async def test_a_pod_that_cannot_be_read_is_not_told_of_until_it_can(server: Fak
 
 
 @pytest.mark.parametrize("after_seconds", [0.0, 0.05, 0.5])
-async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(
-    server: FakeApiServer, after_seconds: float
-) -> None:
+async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(server, after_seconds):
     server.latency = lambda _: (0.1, 0.1)
     async with following(server) as found:
         pod = nominate(server, "node-1")
@@ -215,7 +211,7 @@ async def test_a_pod_may_be_forgotten_before_its_watch_has_begun(
         assert len(found.pods) == 0
 
 
-async def test_a_pod_forgotten_and_followed_at_once_is_told_of_once(server: FakeApiServer) -> None:
+async def test_a_pod_forgotten_and_followed_at_once_is_told_of_once(server):
     async with following(server) as found:
         pod = put(server)
         found.follow(pod)
@@ -231,7 +227,7 @@ async def test_a_pod_forgotten_and_followed_at_once_is_told_of_once(server: Fake
         assert len(found.pods) == 1
 
 
-async def test_more_pods_than_may_be_watched_wait_their_turn() -> None:
+async def test_more_pods_than_may_be_watched_wait_their_turn():
     server = FakeApiServer(Random(3))
     async with following(server) as found:
         pods = [put(server, f"pod-{number:03}") for number in range(MOST_WATCHES + 20)]
@@ -259,7 +255,7 @@ async def test_more_pods_than_may_be_watched_wait_their_turn() -> None:
         assert len(found.pods) == MOST_WATCHES + 1
 
 
-async def test_all_pods_that_have_not_begun_to_run_are_listed(server: FakeApiServer) -> None:
+async def test_all_pods_that_have_not_begun_to_run_are_listed(server):
     for name in ("a", "c"):
         put(server, name)
     server.put(core_document("Pod", "b", spec={}, status={"phase": "Pending", "conditions": 1}))
@@ -282,7 +278,7 @@ def stored(server: FakeApiServer, name: str = "pod") -> Object:
     return found
 
 
-async def test_waking_sets_an_annotation_and_nothing_else(server: FakeApiServer) -> None:
+async def test_waking_sets_an_annotation_and_nothing_else(server):
     nominate(server, "node-1")
     before = stored(server)
     before["metadata"]["annotations"] = {"other": "kept"}
@@ -301,7 +297,7 @@ async def test_waking_sets_an_annotation_and_nothing_else(server: FakeApiServer)
     assert after == before
 
 
-async def test_another_pod_of_the_name_is_not_woken(server: FakeApiServer) -> None:
+async def test_another_pod_of_the_name_is_not_woken(server):
     pod = put(server)
     delete(server)
     put(server)

@@ -39,7 +39,7 @@ def answer(cluster: ClusterObjects, claims: tuple[str, ...]) -> Basis:
     return Extender(GENEROUS).filter(pod, [NodeName("any")], view).basis
 
 
-def test_philprime_node_1_is_usable() -> None:
+def test_philprime_node_1_is_usable():
     cluster, problems = load("philprime-node-1")
 
     space = only_disk(build_view(cluster), "kubernetes-node-1")
@@ -53,7 +53,7 @@ def test_philprime_node_1_is_usable() -> None:
     assert why_unusable(space.disk) is None
 
 
-def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk() -> None:
+def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk():
     cluster, problems = load("philprime-node-1-reserved")
 
     (node,) = cluster.of(Node).values()
@@ -63,7 +63,7 @@ def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk() -> None:
     assert build_view(cluster).spaces[node.name].bins == ()
 
 
-def test_harvester_harv21_as_published() -> None:
+def test_harvester_harv21_as_published():
     cluster, problems = load("harvester-harv21")
     cluster.add(setting("storage-over-provisioning-percentage", "200"))
 
@@ -77,7 +77,7 @@ def test_harvester_harv21_as_published() -> None:
     assert not view.spaces[NodeName("harv21")].node.ready.is_true
 
 
-def test_harvester_harv2_volume_asks_for_no_local_room() -> None:
+def test_harvester_harv2_volume_asks_for_no_local_room():
     cluster, problems = load("harvester-harv2-volume")
     (claim,) = cluster.of(Claim).values()
     (found,) = cluster.of(Volume).values()
@@ -89,7 +89,7 @@ def test_harvester_harv2_volume_asks_for_no_local_room() -> None:
     assert not found.needs_local_replica
 
 
-def test_rochecompaan_volumes_list_asks_for_no_local_room() -> None:
+def test_rochecompaan_volumes_list_asks_for_no_local_room():
     cluster, problems = load("rochecompaan-homelab-k8s-volumes-list")
 
     assert problems == []
@@ -99,7 +99,7 @@ def test_rochecompaan_volumes_list_asks_for_no_local_room() -> None:
 
 
 @pytest.mark.parametrize("name", [RWX_RUN, NVME_RUN])
-def test_rochecompaan_run_asks_for_no_local_room(name: str) -> None:
+def test_rochecompaan_run_asks_for_no_local_room(name):
     cluster, problems = load(name)
 
     assert problems == []
@@ -108,7 +108,7 @@ def test_rochecompaan_run_asks_for_no_local_room(name: str) -> None:
     assert answer(cluster, tuple(cluster.of(Claim))) is Basis.NOTHING_LOCAL
 
 
-def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
+def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes():
     cluster, _ = load(NVME_RUN)
     replicas = list(cluster.of(Replica).values())
     nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas if r.node is not None]
@@ -120,7 +120,7 @@ def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes() -> None:
     assert not any(r.started for r in replicas)
 
 
-def test_duongdx_worker2_has_no_usable_disk() -> None:
+def test_duongdx_worker2_has_no_usable_disk():
     cluster, problems = load("duongdx-worker2")
     (worker,) = cluster.of(Node).values()
 
@@ -137,14 +137,14 @@ def test_duongdx_worker2_has_no_usable_disk() -> None:
 @pytest.mark.parametrize(
     "name", ["harvester-setting-other-group", "harvester-volumeattachment-other-group"]
 )
-def test_objects_of_other_groups_are_ignored(name: str) -> None:
+def test_objects_of_other_groups_are_ignored(name):
     documents = load_documents(REAL / f"{name}.yaml")
 
     assert [read_object(document) for _, document in documents] == [None, None]
 
 
 @pytest.mark.parametrize("path", sorted(REAL.glob("*.yaml")), ids=lambda path: path.stem)
-def test_nothing_published_is_unreadable_but_the_nameless_replica(path: Path) -> None:
+def test_nothing_published_is_unreadable_but_the_nameless_replica(path):
     documents = [d for origin, d in load_documents(path) if "duongdx-worker2.yaml[1]" not in origin]
 
     assert not [d for d in documents if isinstance(read_object(d), Unreadable)]

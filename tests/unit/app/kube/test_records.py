@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from app.errors import BrokenObjectError
 from app.kube.longhorn.resources import NODES
 from app.kube.records import read_item
-from app.kube.resource import Kinds
 from app.kube.resources import PERSISTENT_VOLUMES
 from cli.kube.decoding import read_object
 from cli.kube.pods import Pod
@@ -39,7 +38,6 @@ from longhorn import (
     NodeName,
     Replica,
     Setting,
-    Shard,
     Unreadable,
     Volume,
 )
@@ -87,7 +85,7 @@ def read_claim(**spec: Any) -> Claim:
     return record
 
 
-def test_node() -> None:
+def test_node():
     written = node_document(
         "node-1",
         spec={"tags": ["storage"]},
@@ -118,7 +116,7 @@ def test_node() -> None:
     )
 
 
-def test_volume() -> None:
+def test_volume():
     written = document(
         "Volume",
         "vol",
@@ -158,7 +156,7 @@ def test_volume() -> None:
     )
 
 
-def test_replica() -> None:
+def test_replica():
     written = document(
         "Replica",
         "vol-r-1",
@@ -180,7 +178,7 @@ def test_replica() -> None:
     assert read(written) == replica(started=True, rebuild_retries=3)
 
 
-def test_replica_of_which_nothing_is_known_counts_for_nothing() -> None:
+def test_replica_of_which_nothing_is_known_counts_for_nothing():
     failed = read(document("Replica", "r", spec={"failedAt": "2026-08-20T09:10:12Z"}))
 
     expected = replica(
@@ -198,7 +196,7 @@ def test_replica_of_which_nothing_is_known_counts_for_nothing() -> None:
         ({"volumeSize": 7}, "size_bytes", 7),
     ],
 )
-def test_field_of_a_replica(spec: dict[str, Any], field: str, value: object) -> None:
+def test_field_of_a_replica(spec, field, value):
     assert getattr(read(document("Replica", "r", spec=spec)), field) == value
 
 
@@ -214,9 +212,7 @@ def test_field_of_a_replica(spec: dict[str, Any], field: str, value: object) -> 
         ({"dataSource": "s3://bucket/x", "cloneMode": "linked-clone"}, None, False),
     ],
 )
-def test_what_a_volume_is_made_from(
-    spec: dict[str, str], linked_to: str | None, *, is_copying: bool
-) -> None:
+def test_what_a_volume_is_made_from(spec, linked_to, *, is_copying):
     found = read(document("Volume", "v", spec=spec))
 
     assert isinstance(found, Volume)
@@ -232,9 +228,7 @@ def test_what_a_volume_is_made_from(
         pytest.param({}, None, id="old-longhorn"),
     ],
 )
-def test_what_a_replica_of_a_linked_clone_shares_with(
-    spec: dict[str, str], expected: str | None
-) -> None:
+def test_what_a_replica_of_a_linked_clone_shares_with(spec, expected):
     found = read(document("Replica", "r", spec=spec))
 
     assert isinstance(found, Replica)
@@ -250,14 +244,14 @@ def test_what_a_replica_of_a_linked_clone_shares_with(
         (None, False),
     ],
 )
-def test_a_linked_clone_of_an_old_longhorn(labels: object, *, is_frozen: bool) -> None:
+def test_a_linked_clone_of_an_old_longhorn(labels, *, is_frozen):
     found = read(document("Volume", "v", metadata={"labels": labels}, spec={}))
 
     assert isinstance(found, Volume)
     assert found.is_frozen is is_frozen
 
 
-def test_claim_bound() -> None:
+def test_claim_bound():
     spec = {
         "volumeName": "pv",
         "storageClassName": "local",
@@ -285,9 +279,7 @@ def test_claim_bound() -> None:
         (None, None, False),
     ],
 )
-def test_what_the_data_of_a_claim_begin_with(
-    source: object, copy_of: str | None, *, is_restored: bool
-) -> None:
+def test_what_the_data_of_a_claim_begin_with(source, copy_of, *, is_restored):
     written = core_document(
         "PersistentVolumeClaim",
         "data",
@@ -301,7 +293,7 @@ def test_what_the_data_of_a_claim_begin_with(
     assert (found.copy_of, found.is_restored) == (copy_of, is_restored)
 
 
-def test_what_only_some_claims_have() -> None:
+def test_what_only_some_claims_have():
     owners = [{"kind": "App", "uid": "1"}, {"kind": "Pod", "uid": "2", "controller": True}]
     written = core_document(
         "PersistentVolumeClaim",
@@ -319,7 +311,7 @@ def test_what_only_some_claims_have() -> None:
 @pytest.mark.parametrize(
     ("storage", "expected"), [("10Gi", 10 * GIB), (1024, 1024), (1.5, 2), (None, 0)]
 )
-def test_requested_size(storage: object, expected: int) -> None:
+def test_requested_size(storage, expected):
     found = read_claim(resources={"requests": {"storage": storage}})
 
     assert found.requested_bytes == expected
@@ -370,7 +362,7 @@ def test_requested_size(storage: object, expected: int) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_small_objects(written: dict[str, Any], expected: object) -> None:
+def test_small_objects(written, expected):
     assert read(written) == expected
 
 
@@ -384,9 +376,7 @@ def test_small_objects(written: dict[str, Any], expected: object) -> None:
         ({"storageclass.beta.kubernetes.io/is-default-class": "true"}, True),
     ],
 )
-def test_a_class_is_the_default_by_its_annotation(
-    annotations: dict[str, str | None] | None, *, is_default: bool
-) -> None:
+def test_a_class_is_the_default_by_its_annotation(annotations, *, is_default):
     written = document("StorageClass", metadata={"annotations": annotations}) | STORAGE_CLASS
 
     record = read(written)
@@ -395,7 +385,7 @@ def test_a_class_is_the_default_by_its_annotation(
     assert record.is_default is is_default
 
 
-def test_pod() -> None:
+def test_pod():
     written = core_document(
         "Pod",
         "web-0",
@@ -424,7 +414,7 @@ def test_pod() -> None:
     )
 
 
-def test_only_commands_read_what_conditions_say() -> None:
+def test_only_commands_read_what_conditions_say():
     """It changes all the time: the service would take each change for news of the node."""
     said = [{"type": "Ready", "status": "False", "reason": "Down", "message": "since 12:00"}]
     node_of = node_document(status={"conditions": said}, disk_status={"conditions": said})
@@ -438,7 +428,7 @@ def test_only_commands_read_what_conditions_say() -> None:
     assert in_service.ready == in_service.disks[0].ready == Condition("False", "Down")
 
 
-def test_only_commands_read_where_a_volume_may_be_used() -> None:
+def test_only_commands_read_where_a_volume_may_be_used():
     expression = {"key": "zone", "operator": "In", "values": ["a"]}
     selector = {"nodeSelectorTerms": [{"matchExpressions": [expression], "matchFields": None}]}
     written = core_document("PersistentVolume", spec={"nodeAffinity": {"required": selector}})
@@ -453,7 +443,7 @@ def test_only_commands_read_where_a_volume_may_be_used() -> None:
     assert in_service.terms is None
 
 
-def test_node_of_which_nothing_is_known_takes_nothing() -> None:
+def test_node_of_which_nothing_is_known_takes_nothing():
     found = read(document("Node", "node-1"))
 
     assert isinstance(found, Node)
@@ -482,12 +472,12 @@ def test_node_of_which_nothing_is_known_takes_nothing() -> None:
         core_document("PersistentVolume", spec={"csi": None}),
     ],
 )
-def test_nulls_are_read_as_absent(document: dict[str, Any]) -> None:
+def test_nulls_are_read_as_absent(document):
     assert not isinstance(read(document), Unreadable)
 
 
 @pytest.mark.parametrize("size", [107374182400, "107374182400"])
-def test_sizes_are_numbers_or_strings(size: object) -> None:
+def test_sizes_are_numbers_or_strings(size):
     found = read_disk(
         spec={"storageReserved": size},
         status={
@@ -518,13 +508,13 @@ def test_sizes_are_numbers_or_strings(size: object) -> None:
         True,
     ],
 )
-def test_size_that_is_none_makes_the_object_unreadable(size: object) -> None:
+def test_size_that_is_none_makes_the_object_unreadable(size):
     assert read_as_unreadable(document("Volume", "vol", spec={"size": size})).name == "vol"
     assert read_as_unreadable(node_document("n", disk_status={"storageMaximum": size})).name == "n"
 
 
 @pytest.mark.parametrize("storage", ["lots", "", float("inf"), True, []])
-def test_quantity_that_is_none_makes_the_claim_unreadable(storage: object) -> None:
+def test_quantity_that_is_none_makes_the_claim_unreadable(storage):
     spec = {"resources": {"requests": {"storage": storage}}}
 
     found = read_as_unreadable(core_document("PersistentVolumeClaim", "data", spec=spec))
@@ -543,7 +533,7 @@ def test_quantity_that_is_none_makes_the_claim_unreadable(storage: object) -> No
         ([*conditions(Ready="False"), *conditions(Ready="True")], False),
     ],
 )
-def test_conditions(listed: object, *, ready: bool) -> None:
+def test_conditions(listed, *, ready):
     found = read(node_document(status={"conditions": listed}))
 
     assert isinstance(found, Node)
@@ -551,7 +541,7 @@ def test_conditions(listed: object, *, ready: bool) -> None:
     assert read_disk(status={"conditions": listed}).ready.is_true is ready
 
 
-def test_disks_are_sorted_by_name_and_only_those_in_spec_and_status() -> None:
+def test_disks_are_sorted_by_name_and_only_those_in_spec_and_status():
     usable = {"allowScheduling": True}
     written = node_document(
         spec={"disks": {"b": usable, "a": usable, "spec-only": usable}},
@@ -599,9 +589,7 @@ LAYOUT = {"type": "sharded", "dataChunks": 4, "parityChunks": 2, "stripSizeKB": 
         ({"dataEngine": ""}, {}, "disk_type", "filesystem"),
     ],
 )
-def test_field_of_a_volume(
-    spec: dict[str, Any], status: dict[str, Any], field: str, value: object
-) -> None:
+def test_field_of_a_volume(spec, status, field, value):
     assert getattr(read_volume(spec, status), field) == value
 
 
@@ -626,7 +614,7 @@ def test_field_of_a_volume(
     ],
     ids=["running", "not-placed", "failed"],
 )
-def test_shard(spec: dict[str, Any], status: dict[str, Any], expected: Shard) -> None:
+def test_shard(spec, status, expected):
     spec = {"shardGroupName": "vol", "slotIndex": 3, **spec}
 
     found = read(document("Shard", "vol-3", spec=spec, status=status))
@@ -635,7 +623,7 @@ def test_shard(spec: dict[str, Any], status: dict[str, Any], expected: Shard) ->
 
 
 @pytest.mark.parametrize(("type_", "expected"), [("", "filesystem"), ("block", "block")])
-def test_disk_type(type_: str, expected: str) -> None:
+def test_disk_type(type_, expected):
     assert read_disk(spec={"diskType": type_}).type == expected
 
 
@@ -649,7 +637,7 @@ def test_disk_type(type_: str, expected: str) -> None:
     ],
     ids=lambda document: document["kind"],
 )
-def test_deletion_is_seen(written: dict[str, Any]) -> None:
+def test_deletion_is_seen(written):
     record = read(written)
 
     assert isinstance(record, Claim | Volume | Replica | Node)
@@ -667,7 +655,7 @@ def test_deletion_is_seen(written: dict[str, Any]) -> None:
     ],
     ids=lambda document: f"{document['apiVersion']}-{document['kind']}",
 )
-def test_kinds_we_do_not_use_are_passed_over(written: dict[str, Any]) -> None:
+def test_kinds_we_do_not_use_are_passed_over(written):
     assert read_object(written) is None
 
 
@@ -675,7 +663,7 @@ def test_kinds_we_do_not_use_are_passed_over(written: dict[str, Any]) -> None:
     "api_version", ["longhorn.io/v1beta1", "longhorn.rancher.io/v1beta1", "longhorn.io/v1"]
 )
 @pytest.mark.parametrize("kind", ["Node", "Volume", "Replica", "Setting", "BackingImage"])
-def test_other_versions_of_longhorns_kinds_are_refused_by_name(api_version: str, kind: str) -> None:
+def test_other_versions_of_longhorns_kinds_are_refused_by_name(api_version, kind):
     found = read_as_unreadable(document(kind, "it") | {"apiVersion": api_version})
 
     assert (found.kind, found.name) == (kind, "it")
@@ -693,7 +681,7 @@ def test_other_versions_of_longhorns_kinds_are_refused_by_name(api_version: str,
         (document("Node", metadata={"name": 5}), "is a Node without a name"),
     ],
 )
-def test_what_cannot_be_reported_by_name_is_broken(written: object, expected: str) -> None:
+def test_what_cannot_be_reported_by_name_is_broken(written, expected):
     with pytest.raises(BrokenObjectError) as caught:
         read_object(written)
 
@@ -713,9 +701,7 @@ LABELS = {"longhornvolume": "v", "longhornnode": "c"}
         ("?", LABELS, ("c",), "v"),
     ],
 )
-def test_broken_replica_names_its_nodes_and_its_volume(
-    spec: Any, labels: dict[str, str], nodes: tuple[str, ...], volume: str | None
-) -> None:
+def test_broken_replica_names_its_nodes_and_its_volume(spec, labels, nodes, volume):
     if isinstance(spec, dict):
         spec = {**spec, "volumeSize": "x"}
 
@@ -726,7 +712,7 @@ def test_broken_replica_names_its_nodes_and_its_volume(
     assert (broken.nodes, broken.volume) == (nodes, volume)
 
 
-def test_broken_node_is_longhorns_or_kubernetes() -> None:
+def test_broken_node_is_longhorns_or_kubernetes():
     old = node_document(status={"conditions": {"ready": {"status": "True"}}})
 
     assert read_as_unreadable(old).nodes == ("node-1",)
@@ -784,7 +770,7 @@ def mutated(data: st.DataObject, samples: list[dict[str, Any]]) -> Any:
 
 @settings(max_examples=examples(300))
 @given(st.data())
-def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
+def test_any_value_anywhere_is_read_or_refused(data):
     written = mutated(data, SAMPLES)
 
     with suppress(BrokenObjectError):  # nothing else may come of it
@@ -835,7 +821,7 @@ PLANNED_SAMPLES = [
 
 @settings(max_examples=examples(300))
 @given(st.data(), st.sampled_from([PLANNED, PLACED]))
-def test_any_value_anywhere_is_read_or_refused_for_plans(data: st.DataObject, kinds: Kinds) -> None:
+def test_any_value_anywhere_is_read_or_refused_for_plans(data, kinds):
     written = mutated(data, PLANNED_SAMPLES)
 
     with suppress(BrokenObjectError):  # nothing else may come of it
@@ -843,7 +829,7 @@ def test_any_value_anywhere_is_read_or_refused_for_plans(data: st.DataObject, ki
 
 
 @pytest.mark.parametrize("kinds", [PLANNED, PLACED], ids=["planned", "placed"])
-def test_the_samples_of_plans_can_be_read(kinds: Kinds) -> None:
+def test_the_samples_of_plans_can_be_read(kinds):
     records = [read_object(each, kinds) for each in PLANNED_SAMPLES]
 
     assert not [each for each in records if isinstance(each, Unreadable)]

@@ -35,7 +35,7 @@ STREAMED = pytest.mark.parametrize("server", [True], indirect=True, ids=["stream
 PAGED = pytest.mark.parametrize("server", [False], indirect=True, ids=["paged"])
 
 
-async def test_all_objects_are_known_at_once(server: FakeApiServer) -> None:
+async def test_all_objects_are_known_at_once(server):
     async with following(server) as follower:
         reflector = follower.reflector
         before = (reflector.is_complete, reflector.heard_at, reflector.objects)
@@ -47,7 +47,7 @@ async def test_all_objects_are_known_at_once(server: FakeApiServer) -> None:
         assert follower.causes == []
 
 
-async def test_changes_arrive_as_they_happen(server: FakeApiServer) -> None:
+async def test_changes_arrive_as_they_happen(server):
     async with following(server) as follower:
         await asyncio.sleep(1)
         put(server, "new")
@@ -63,9 +63,7 @@ async def test_changes_arrive_as_they_happen(server: FakeApiServer) -> None:
 
 
 @PAGED
-async def test_many_objects_come_in_pages_and_may_change_between_them(
-    server: FakeApiServer,
-) -> None:
+async def test_many_objects_come_in_pages_and_may_change_between_them(server):
     put(server, *(f"vol-{number:04}" for number in range(1_200)))
 
     def change(call: Call) -> FaultKind | None:
@@ -86,7 +84,7 @@ async def test_many_objects_come_in_pages_and_may_change_between_them(
 
 
 @PAGED
-async def test_pages_that_outlive_their_version_are_done_without(server: FakeApiServer) -> None:
+async def test_pages_that_outlive_their_version_are_done_without(server):
     """The first list breaks off; the next one comes in one piece; later ones in pages again."""
     put(server, *(f"vol-{number:04}" for number in range(600)))
 
@@ -111,7 +109,7 @@ async def test_pages_that_outlive_their_version_are_done_without(server: FakeApi
         assert [call.query.get("limit") for call in lists[3:]] == ["500", "500"]
 
 
-async def test_deletions_while_nobody_watched_are_noticed(server: FakeApiServer) -> None:
+async def test_deletions_while_nobody_watched_are_noticed(server):
     async with following(server) as follower:
         await asyncio.sleep(1)
         with server.outage():
@@ -128,7 +126,7 @@ async def test_deletions_while_nobody_watched_are_noticed(server: FakeApiServer)
         assert follower.causes.count("expired") == 1
 
 
-async def test_watch_goes_on_from_where_it_broke(server: FakeApiServer) -> None:
+async def test_watch_goes_on_from_where_it_broke(server):
     """No list: what happened meanwhile is told by the watch."""
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -142,7 +140,7 @@ async def test_watch_goes_on_from_where_it_broke(server: FakeApiServer) -> None:
         assert sum(map(is_list, follower.calls)) == lists
 
 
-async def test_bookmarks_tell_that_nothing_has_happened(server: FakeApiServer) -> None:
+async def test_bookmarks_tell_that_nothing_has_happened(server):
     async with following(server) as follower:
         for _ in range(120):
             await asyncio.sleep(30)
@@ -154,7 +152,7 @@ async def test_bookmarks_tell_that_nothing_has_happened(server: FakeApiServer) -
         assert sum(map(is_list, follower.calls)) <= 2
 
 
-async def test_bookmarks_move_the_version_on(server: FakeApiServer) -> None:
+async def test_bookmarks_move_the_version_on(server):
     """Other kinds have changed a lot, and the versions before the bookmark are gone."""
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -181,7 +179,7 @@ async def test_bookmarks_move_the_version_on(server: FakeApiServer) -> None:
         ),
     ],
 )
-async def test_streamed_lists_not_offered_cost_nothing(kind: FaultKind) -> None:
+async def test_streamed_lists_not_offered_cost_nothing(kind):
     server = FakeApiServer(random.Random(1))
     put(server, "a", "b")
     server.faults.append(Fault(kind, lambda call: "sendInitialEvents" in call.query, times=None))
@@ -194,7 +192,7 @@ async def test_streamed_lists_not_offered_cost_nothing(kind: FaultKind) -> None:
         assert follower.calls[1].at - follower.calls[0].at < 0.01
 
 
-async def test_streamed_lists_not_offered_are_not_asked_for_again() -> None:
+async def test_streamed_lists_not_offered_are_not_asked_for_again():
     server = FakeApiServer(random.Random(1), streaming_lists=False)
     put(server, "a")
     async with following(server) as follower:
@@ -211,7 +209,7 @@ async def test_streamed_lists_not_offered_are_not_asked_for_again() -> None:
         assert verbs(follower.calls)["list"] == 4
 
 
-async def test_broken_object_is_named_counted_and_mended(server: FakeApiServer) -> None:
+async def test_broken_object_is_named_counted_and_mended(server):
     server.put(document("Volume", "odd", spec={"size": "x"}))
     async with following(server) as follower:
         await asyncio.sleep(0.1)
@@ -236,9 +234,7 @@ NAMELESS: list[Any] = [None, 5, [], {}, {"metadata": None}, {"metadata": {"name"
 
 
 @PAGED
-async def test_objects_that_cannot_be_named_are_passed_over_and_counted(
-    server: FakeApiServer,
-) -> None:
+async def test_objects_that_cannot_be_named_are_passed_over_and_counted(server):
     items = [*NAMELESS, document("Volume", "named", spec={"size": "1"})]
     page = {"kind": "VolumeList", "metadata": {"resourceVersion": "3"}, "items": items}
     listing = Fault(Answer(200, msgspec.json.encode(page)), is_list, times=None)
@@ -258,9 +254,7 @@ async def test_objects_that_cannot_be_named_are_passed_over_and_counted(
 
 
 @STREAMED
-async def test_nameless_objects_of_a_streamed_list_are_counted_until_the_next(
-    server: FakeApiServer,
-) -> None:
+async def test_nameless_objects_of_a_streamed_list_are_counted_until_the_next(server):
     lines = b"".join(event("ADDED", each) for each in NAMELESS)
     server.faults.append(Fault(WatchGarbage(lines)))
     async with following(server) as follower:
@@ -295,8 +289,8 @@ class Turns:
 
 @pytest.mark.parametrize("streaming_lists", [True, False], ids=["streamed", "paged"])
 async def test_others_run_while_thousands_of_objects_come_change_and_go(
-    streaming_lists: bool,  # noqa: FBT001
-) -> None:
+    streaming_lists,
+):
     """Each time they are one piece: a list, events, and what the next list does not have."""
     server = FakeApiServer(random.Random(1), streaming_lists=streaming_lists)
     names = [f"vol-{number:04}" for number in range(1_000)]
@@ -317,7 +311,7 @@ async def test_others_run_while_thousands_of_objects_come_change_and_go(
         assert all(later > earlier for earlier, later in pairwise(turns.seen_at))
 
 
-async def test_cancelled_reflector_leaves_no_open_watch(server: FakeApiServer) -> None:
+async def test_cancelled_reflector_leaves_no_open_watch(server):
     async with following(server):
         await asyncio.sleep(1)
     await asyncio.sleep(1)
@@ -325,9 +319,7 @@ async def test_cancelled_reflector_leaves_no_open_watch(server: FakeApiServer) -
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
-async def test_after_an_outage_everything_is_listed_as_soon_as_the_version_is_found_too_old(
-    server: FakeApiServer,
-) -> None:
+async def test_after_an_outage_everything_is_listed_as_soon_as_the_version_is_found_too_old(server):
     """The pauses have grown long by then; but a server that says so is well."""
     async with following(server) as follower:
         await asyncio.sleep(1)

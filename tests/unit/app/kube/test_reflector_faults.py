@@ -64,9 +64,7 @@ GONE = event("ERROR", failure(410, "Expired", "too old resource version: 1 (2)")
         WatchGarbage(event("ERROR", failure(500, "", "etcd"))),
     ],
 )
-async def test_what_fails_all_the_time_is_tried_ever_more_slowly(
-    server: FakeApiServer, kind: FaultKind
-) -> None:
+async def test_what_fails_all_the_time_is_tried_ever_more_slowly(server, kind):
     """From within half a second to every 4 to 8 s; and it recovers as soon as it can."""
     fault = Fault(kind, lambda _: True, times=None)
     server.faults.append(fault)
@@ -92,7 +90,7 @@ async def test_what_fails_all_the_time_is_tried_ever_more_slowly(
 @pytest.mark.parametrize(
     "kind", [Refused(), Answer(503), Answer(410)], ids=["refused", "503", "410"]
 )
-async def test_pauses_are_short_again_after_health(server: FakeApiServer, kind: FaultKind) -> None:
+async def test_pauses_are_short_again_after_health(server, kind):
     fault = Fault(kind, lambda _: True, times=None)
     server.faults.append(fault)
     async with following(server) as follower:
@@ -109,9 +107,7 @@ async def test_pauses_are_short_again_after_health(server: FakeApiServer, kind: 
 
 
 @pytest.mark.parametrize(("given", "seconds"), [("20", 20), ("99999", 60)])
-async def test_server_is_left_alone_as_long_as_it_asks_up_to_a_minute(
-    server: FakeApiServer, given: str, seconds: float
-) -> None:
+async def test_server_is_left_alone_as_long_as_it_asks_up_to_a_minute(server, given, seconds):
     server.faults.append(Fault(Answer(429, b"slow down", {"Retry-After": given}), is_list))
     async with following(server) as follower:
         await asyncio.sleep(100)
@@ -122,7 +118,7 @@ async def test_server_is_left_alone_as_long_as_it_asks_up_to_a_minute(
         assert follower.causes[0] == "status"
 
 
-async def test_watch_that_ends_at_once_is_no_busy_loop_and_no_news(server: FakeApiServer) -> None:
+async def test_watch_that_ends_at_once_is_no_busy_loop_and_no_news(server):
     async with following(server) as follower:
         await asyncio.sleep(1)
         server.faults.append(Fault(WatchEndsAtOnce(), times=None))
@@ -138,7 +134,7 @@ async def test_watch_that_ends_at_once_is_no_busy_loop_and_no_news(server: FakeA
         assert follower.reflector.trouble != ""
 
 
-async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server: FakeApiServer) -> None:
+async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server):
     """The API server sends no bookmarks for kinds that it has seen no event of."""
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
@@ -155,7 +151,7 @@ async def test_silence_alone_is_no_trouble_and_waits_for_nothing(server: FakeApi
         assert set(follower.causes[1:]) == {"idle"}
 
 
-async def test_lasting_silence_is_cleared_up_by_listing_anew(server: FakeApiServer) -> None:
+async def test_lasting_silence_is_cleared_up_by_listing_anew(server):
     """As after a restore of etcd: the version watched from lies ahead, and nothing ever comes."""
     server.faults.append(Fault(WatchHang(), is_plain_watch, times=None))
     async with following(server) as follower:
@@ -168,7 +164,7 @@ async def test_lasting_silence_is_cleared_up_by_listing_anew(server: FakeApiServ
         assert follower.is_right
 
 
-async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: FakeApiServer) -> None:
+async def test_half_a_line_before_the_connection_breaks_is_forgotten(server):
     half = event("ADDED", document("Volume", "phantom", spec={"size": "1"}))[:40]
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -199,11 +195,11 @@ async def test_half_a_line_before_the_connection_breaks_is_forgotten(server: Fak
     ],
 )
 async def test_error_in_a_watch_is_got_over(
-    server: FakeApiServer,
-    line: bytes,
-    cause: str,
-    lists_anew: bool,  # noqa: FBT001
-) -> None:
+    server,
+    line,
+    cause,
+    lists_anew,
+):
     async with following(server) as follower:
         await asyncio.sleep(1)
         server.faults.append(Fault(WatchGarbage(line)))
@@ -217,7 +213,7 @@ async def test_error_in_a_watch_is_got_over(
         assert any(map(is_list, follower.calls[count:])) is lists_anew
 
 
-async def test_events_before_a_broken_one_count(server: FakeApiServer) -> None:
+async def test_events_before_a_broken_one_count(server):
     line = event("ADDED", document("Volume", "before", spec={"size": "1"}))
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -231,7 +227,7 @@ async def test_events_before_a_broken_one_count(server: FakeApiServer) -> None:
 
 
 @pytest.mark.parametrize("seconds", [30, 100, 600])
-async def test_silent_outage_is_got_over(server: FakeApiServer, seconds: float) -> None:
+async def test_silent_outage_is_got_over(server, seconds):
     """Every request has a deadline; the longest is 90 s of a watch's silence."""
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -245,7 +241,7 @@ async def test_silent_outage_is_got_over(server: FakeApiServer, seconds: float) 
 
 
 @STREAMED
-async def test_streamed_list_that_breaks_off_is_not_heard_of(server: FakeApiServer) -> None:
+async def test_streamed_list_that_breaks_off_is_not_heard_of(server):
     """What it has shown says nothing of what it has not, nor of what is gone."""
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -263,9 +259,7 @@ async def test_streamed_list_that_breaks_off_is_not_heard_of(server: FakeApiServ
         await recovered(follower)
 
 
-async def test_accepted_watch_of_a_version_that_is_gone_is_not_heard_of(
-    server: FakeApiServer,
-) -> None:
+async def test_accepted_watch_of_a_version_that_is_gone_is_not_heard_of(server):
     """It answers 200 before it says so; what is known is as old as before."""
     async with following(server) as follower:
         await asyncio.sleep(1)
@@ -280,7 +274,7 @@ async def test_accepted_watch_of_a_version_that_is_gone_is_not_heard_of(
         assert follower.age_seconds > 300
 
 
-async def test_line_without_end_is_given_up() -> None:
+async def test_line_without_end_is_given_up():
     server = FakeApiServer(random.Random(1))
     put(server, "a")
     async with following(server) as follower:
@@ -291,7 +285,7 @@ async def test_line_without_end_is_given_up() -> None:
         assert follower.causes == ["connection", "malformed"]
 
 
-async def test_reflectors_are_right_after_any_faults() -> None:
+async def test_reflectors_are_right_after_any_faults():
     """Faults of all kinds at random, and changes meanwhile; then quiet."""
     kinds: list[FaultKind] = [
         Refused(), Hang(), LostAnswer(), LostAnswer(hang=True), CutAnswer(), Answer(410),

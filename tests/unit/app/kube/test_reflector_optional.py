@@ -93,7 +93,7 @@ def reads(call: Call) -> bool:
     return call.resource == "diskschedules"
 
 
-async def test_a_kind_that_is_not_served_is_complete_and_empty(server: FakeApiServer) -> None:
+async def test_a_kind_that_is_not_served_is_complete_and_empty(server):
     async with following(server) as seen:
         await asyncio.sleep(1)
 
@@ -103,9 +103,7 @@ async def test_a_kind_that_is_not_served_is_complete_and_empty(server: FakeApiSe
         assert not any(reads(call) for call in server.calls)
 
 
-async def test_an_absent_kind_is_asked_for_twice_a_minute_and_is_never_old(
-    server: FakeApiServer,
-) -> None:
+async def test_an_absent_kind_is_asked_for_twice_a_minute_and_is_never_old(server):
     async with following(server) as seen:
         for _ in range(600):
             await asyncio.sleep(1)
@@ -115,7 +113,7 @@ async def test_an_absent_kind_is_asked_for_twice_a_minute_and_is_never_old(
         assert seen.restarts == []
 
 
-async def test_it_comes_goes_and_comes_back(server: FakeApiServer) -> None:
+async def test_it_comes_goes_and_comes_back(server):
     async with following(server) as seen:
         for names in ({"a", "b"}, {"b", "c"}):
             await asyncio.sleep(5)
@@ -134,7 +132,7 @@ async def test_it_comes_goes_and_comes_back(server: FakeApiServer) -> None:
         assert len(seen.restarts) <= 8
 
 
-async def test_a_removed_kind_is_no_storm_of_errors(server: FakeApiServer) -> None:
+async def test_a_removed_kind_is_no_storm_of_errors(server):
     install(server, "a")
     async with following(server) as seen:
         await asyncio.sleep(5)
@@ -152,9 +150,7 @@ async def test_a_removed_kind_is_no_storm_of_errors(server: FakeApiServer) -> No
     [Refused(), LostAnswer(), Hang(), Answer(500), Answer(200, b"<html>"), Answer(429)],
     ids=["refused", "lost", "hangs", "500", "html", "429"],
 )
-async def test_as_long_as_the_question_fails_what_is_known_stays(
-    server: FakeApiServer, kind: Answer | Hang | LostAnswer | Refused
-) -> None:
+async def test_as_long_as_the_question_fails_what_is_known_stays(server, kind):
     install(server, "a")
     async with following(server) as seen:
         await asyncio.sleep(5)
@@ -173,9 +169,7 @@ async def test_as_long_as_the_question_fails_what_is_known_stays(
 
 
 @pytest.mark.parametrize("kind", [Refused(), Answer(500)], ids=["refused", "500"])
-async def test_without_an_answer_at_the_start_nothing_is_known(
-    server: FakeApiServer, kind: Answer | Refused
-) -> None:
+async def test_without_an_answer_at_the_start_nothing_is_known(server, kind):
     server.faults = [Fault(kind, discovers, None)]
     async with following(server) as seen:
         await asyncio.sleep(60)
@@ -187,7 +181,7 @@ async def test_without_an_answer_at_the_start_nothing_is_known(
         assert seen.reflector.is_complete
 
 
-async def test_one_stray_404_of_the_objects_takes_nothing_away(server: FakeApiServer) -> None:
+async def test_one_stray_404_of_the_objects_takes_nothing_away(server):
     install(server, "a")
     async with following(server) as seen:
         await asyncio.sleep(5)
@@ -201,9 +195,7 @@ async def test_one_stray_404_of_the_objects_takes_nothing_away(server: FakeApiSe
         assert seen.reflector.trouble == ""
 
 
-async def test_a_kind_that_may_not_be_read_is_trouble_until_it_is_gone(
-    server: FakeApiServer,
-) -> None:
+async def test_a_kind_that_may_not_be_read_is_trouble_until_it_is_gone(server):
     install(server, "a")
     server.authorize = lambda call: not reads(call)
     async with following(server) as seen:
@@ -217,7 +209,7 @@ async def test_a_kind_that_may_not_be_read_is_trouble_until_it_is_gone(
         assert (seen.reflector.is_complete, seen.reflector.trouble) == (True, "")
 
 
-async def test_without_the_right_to_it_an_absent_kind_is_absent(server: FakeApiServer) -> None:
+async def test_without_the_right_to_it_an_absent_kind_is_absent(server):
     server.authorize = lambda call: not reads(call)
     async with following(server) as seen:
         await asyncio.sleep(1)
@@ -226,9 +218,7 @@ async def test_without_the_right_to_it_an_absent_kind_is_absent(server: FakeApiS
 
 
 @pytest.mark.parametrize("is_installed", [True, False], ids=["served", "absent"])
-async def test_where_nobody_may_ask_what_is_served_the_objects_tell(
-    server: FakeApiServer, *, is_installed: bool
-) -> None:
+async def test_where_nobody_may_ask_what_is_served_the_objects_tell(server, *, is_installed):
     if is_installed:
         install(server, "a")
     server.faults = [Fault(Answer(403), discovers, None)]

@@ -11,7 +11,7 @@ import pytest
 from app.kube.connection import Connection
 from app.kube.store import NamespaceStore
 from leader import Absent, Collection, Conflict, Failed, Listed, Stored
-from tests.fakes import Answer, FakeApiServer, Fault, FaultKind, Hang, Refused
+from tests.fakes import Answer, FakeApiServer, Fault, Hang, Refused
 from tests.unit.app.kube.following import failure
 
 pytestmark = pytest.mark.looptime
@@ -61,9 +61,7 @@ async def stored(store: NamespaceStore, name: str = "lease") -> Mapping[str, Any
     return answer.body
 
 
-async def test_object_is_created_read_replaced_and_deleted(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
+async def test_object_is_created_read_replaced_and_deleted(server, store):
     created = await store.create(Collection.LEASES, lease(), deadline_seconds=5)
     assert isinstance(created, Stored)
     read = await stored(store)
@@ -81,7 +79,7 @@ async def test_object_is_created_read_replaced_and_deleted(
     assert server.get(LEASE, "lease", NAMESPACE) is None
 
 
-async def test_what_is_not_there_is_absent(store: NamespaceStore) -> None:
+async def test_what_is_not_there_is_absent(store):
     ghost = lease(resourceVersion="5")
 
     assert await store.read(Collection.LEASES, "lease", deadline_seconds=5) == Absent()
@@ -93,7 +91,7 @@ async def test_what_is_not_there_is_absent(store: NamespaceStore) -> None:
     assert answer == Absent()
 
 
-async def test_creation_in_a_namespace_that_is_gone_fails(server: FakeApiServer) -> None:
+async def test_creation_in_a_namespace_that_is_gone_fails(server):
     async with server.client("us") as client:
         store = NamespaceStore(Connection(client), "gone")
         body = lease(namespace="gone")
@@ -105,8 +103,8 @@ async def test_creation_in_a_namespace_that_is_gone_fails(server: FakeApiServer)
 
 @pytest.mark.parametrize("collection", [Collection.LEASES, Collection.ENDPOINT_SLICES])
 async def test_write_over_a_newer_version_is_a_conflict_and_changes_nothing(
-    server: FakeApiServer, store: NamespaceStore, collection: Collection
-) -> None:
+    server, store, collection
+):
     body = lease() if collection is Collection.LEASES else endpoint_slice("lease", "us")
     created = await store.create(collection, body, deadline_seconds=5)
     assert isinstance(created, Stored)
@@ -121,9 +119,7 @@ async def test_write_over_a_newer_version_is_a_conflict_and_changes_nothing(
     assert kept.body["metadata"]["labels"] == {"newer": "yes"}
 
 
-async def test_deletion_of_an_object_made_anew_is_a_conflict(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
+async def test_deletion_of_an_object_made_anew_is_a_conflict(server, store):
     await store.create(Collection.LEASES, lease(), deadline_seconds=5)
     old = await stored(store)
     server.delete(LEASE, "lease", NAMESPACE)
@@ -136,9 +132,7 @@ async def test_deletion_of_an_object_made_anew_is_a_conflict(
     }
 
 
-async def test_objects_are_selected_by_all_their_labels(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
+async def test_objects_are_selected_by_all_their_labels(server, store):
     server.put(endpoint_slice("ours", "us"))
     server.put(endpoint_slice("theirs", "them"))
     elsewhere = endpoint_slice("elsewhere", "us")
@@ -177,9 +171,7 @@ ASKED: list[Any] = [
         (Answer(410), "410"),
     ],
 )
-async def test_failures_are_told(
-    server: FakeApiServer, store: NamespaceStore, ask: Ask, kind: FaultKind, text: str
-) -> None:
+async def test_failures_are_told(server, store, ask, kind, text):
     server.faults.append(Fault(kind))
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -211,18 +203,14 @@ async def test_failures_are_told(
     ],
     ids=lambda body: body[:40].decode(errors="replace"),
 )
-async def test_answer_that_is_no_object_is_a_failure(
-    server: FakeApiServer, store: NamespaceStore, ask: Ask, body: bytes
-) -> None:
+async def test_answer_that_is_no_object_is_a_failure(server, store, ask, body):
     server.faults.append(Fault(Answer(200, body)))
 
     assert isinstance(await ask(store), Failed)
 
 
 @pytest.mark.parametrize("items", [b'{"items": null}', b"{}", b'{"items": []}'])
-async def test_list_without_objects_is_empty(
-    server: FakeApiServer, store: NamespaceStore, items: bytes
-) -> None:
+async def test_list_without_objects_is_empty(server, store, items):
     server.faults.append(Fault(Answer(200, items)))
 
     answer = await store.select(Collection.LEASES, {}, deadline_seconds=3)
@@ -230,9 +218,7 @@ async def test_list_without_objects_is_empty(
     assert answer == Listed(bodies=[])
 
 
-async def test_unknown_fields_are_given_back_as_they_were(
-    server: FakeApiServer, store: NamespaceStore
-) -> None:
+async def test_unknown_fields_are_given_back_as_they_were(server, store):
     body = lease(resourceVersion="7", managedFields=[{"f": {}}], annotations={"a": None})
     body["future"] = {"deep": [1, 2.5, None, True]}
     server.faults.append(Fault(Answer(200, msgspec.json.encode(body))))

@@ -279,7 +279,7 @@ def accepts(extender: Extender, view: ClusterView) -> bool:
     return list(extender.filter(pod("vol"), [NodeName("node-1")], view).accepted) == ["node-1"]
 
 
-def test_answers_stay_right_over_more_changes_than_are_kept() -> None:
+def test_answers_stay_right_over_more_changes_than_are_kept():
     """An extender that asks all the time, and ones that sleep until the log is cut."""
     small, large = of_size(8), of_size(80)
     builder = building(*bound(volume()), large)
@@ -301,7 +301,7 @@ def test_answers_stay_right_over_more_changes_than_are_kept() -> None:
     assert contents(builder.view) == contents(view_of(*bound(volume()), small))
 
 
-def test_more_changes_at_once_than_are_kept_are_all_noticed() -> None:
+def test_more_changes_at_once_than_are_kept_are_all_noticed():
     names = [f"node-{number}" for number in range(1, 1_001)]
     builder = building(*bound(volume()), *(of_size(80, name) for name in names))
     extender = Extender(GENEROUS)
@@ -316,7 +316,7 @@ def test_more_changes_at_once_than_are_kept_are_all_noticed() -> None:
         assert list(accepted) == (candidates if new == 80 else [])
 
 
-def test_what_nobody_decides_by_is_no_change() -> None:
+def test_what_nobody_decides_by_is_no_change():
     """Heartbeats, and a replica that only gets listed where it was counted already."""
     mine = replica(of="other", size_bytes=GIB)
     before, after = node("node-1", disk(scheduled_bytes=0)), node("node-1", disk(listed={}))
@@ -339,9 +339,7 @@ def test_what_nobody_decides_by_is_no_change() -> None:
     ],
     ids=["loses-selector", "becomes-unreadable", "is-not-known-any-more"],
 )
-def test_what_a_waiting_replica_takes_follows_its_volume(
-    before: Known, after: Known | None
-) -> None:
+def test_what_a_waiting_replica_takes_follows_its_volume(before, after):
     """16 GiB: 10 for the replica that waits, and 10 for the pod, are too much."""
     rest: list[Known] = [node("node-1", disk(maximum_bytes=16 * GIB)), pending()]
     rest += [setting("storage-minimal-available-percentage", "0"), *bound(volume())]
@@ -355,7 +353,7 @@ def test_what_a_waiting_replica_takes_follows_its_volume(
     assert not accepts(extender, builder.view)
 
 
-def test_a_volume_is_expanded() -> None:
+def test_a_volume_is_expanded():
     """First the Volume says so, then the Replicas, then the disks."""
     steps: list[tuple[Known, Known]] = [
         (volume(), volume(size_bytes=15 * GIB)),
@@ -441,9 +439,7 @@ changes = st.one_of(
 
 
 @given(st.lists(st.tuples(changes, st.booleans()), max_size=20))
-def test_what_disks_turn_away_is_the_same_in_whatever_order_it_is_heard_of(
-    history: Sequence[tuple[tuple[tuple[str, str], Known | None], bool]],
-) -> None:
+def test_what_disks_turn_away_is_the_same_in_whatever_order_it_is_heard_of(history):
     known: dict[tuple[str, str], Known] = {
         ("Node", on): node(on, disk(name)) for on, name in DISKS.items()
     }
@@ -459,7 +455,7 @@ def test_what_disks_turn_away_is_the_same_in_whatever_order_it_is_heard_of(
             assert contents(builder.view) == contents(view_of(*known.values(), *VOLUMES))
 
 
-def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
+def test_node_readable_in_one_version_is_known_whichever_comes_first():
     old = Unreadable(kind="Node", name="node-1", why="too old", nodes=(NodeName("node-1"),))
     builder = building(old)
 
@@ -473,7 +469,7 @@ def test_node_readable_in_one_version_is_known_whichever_comes_first() -> None:
     assert contents(builder.view) == contents(view_of(old))
 
 
-def test_image_that_becomes_known_counts_where_a_replica_was_turned_away() -> None:
+def test_image_that_becomes_known_counts_where_a_replica_was_turned_away():
     """The disk has yet to decide on more than it has room for, so the replica counts there."""
     mine = volume(backing_image="image", replicas=1)
     full = node("node-1", disk(maximum_bytes=8 * GIB))

@@ -66,7 +66,7 @@ def report(name: str, *nodes: NodeReport) -> Picture:
 
 
 @every_name
-def test_no_name_ends_the_data_or_begins_markup(name: str) -> None:
+def test_no_name_ends_the_data_or_begins_markup(name):
     plain, parsed = Parsed(page(report("name"))), Parsed(page(report(name)))
 
     assert [tag for tag, _ in parsed.tags] == [tag for tag, _ in plain.tags]
@@ -77,13 +77,13 @@ def test_no_name_ends_the_data_or_begins_markup(name: str) -> None:
 
 
 @every_name
-def test_no_name_of_a_later_node_does_so_either(name: str) -> None:
+def test_no_name_of_a_later_node_does_so_either(name):
     parsed = Parsed(opening(report("now")) + more_nodes([NodeReport(name=name)]) + closing())
 
     assert [json.loads(data) for data in parsed.contents["script"][1:-1]] == [[{"name": name}]]
 
 
-def test_only_its_own_script_and_style_may_run() -> None:
+def test_only_its_own_script_and_style_may_run():
     parsed = Parsed(page(report("name")))
 
     def digest(content: str) -> str:
@@ -99,7 +99,7 @@ def test_only_its_own_script_and_style_may_run() -> None:
     }
 
 
-def test_nothing_in_it_names_another_place() -> None:
+def test_nothing_in_it_names_another_place():
     text = page(report("name"))
 
     assert "://" not in text
@@ -107,7 +107,7 @@ def test_nothing_in_it_names_another_place() -> None:
     assert [attrs["src"] for _, attrs in Parsed(text).tags if "src" in attrs] == []
 
 
-def test_its_script_makes_no_markup_of_texts() -> None:
+def test_its_script_makes_no_markup_of_texts():
     script = Parsed(page(report("name"))).contents["script"][1]
 
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script)

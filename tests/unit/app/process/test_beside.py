@@ -17,7 +17,7 @@ from app.process.beside import SHARE, Beside, rest_seconds
         (3.0, 3.0, 0.5),
     ],
 )
-def test_it_rests_until_its_work_is_its_share(took: float, passed: float, rest: float) -> None:
+def test_it_rests_until_its_work_is_its_share(took, passed, rest):
     assert rest_seconds(took, passed) == pytest.approx(rest)
 
 
@@ -28,17 +28,17 @@ async def work(*, fails: bool = False) -> int:
     return threading.get_ident()
 
 
-async def test_work_runs_there_and_its_result_comes_here() -> None:
+async def test_work_runs_there_and_its_result_comes_here():
     with Beside() as beside:
         assert await beside.run(work()) != threading.get_ident()
 
 
-async def test_what_it_fails_with_is_raised_here() -> None:
+async def test_what_it_fails_with_is_raised_here():
     with Beside() as beside, pytest.raises(ValueError, match="no"):
         await beside.run(work(fails=True))
 
 
-async def test_who_is_cancelled_here_has_it_ended_there() -> None:
+async def test_who_is_cancelled_here_has_it_ended_there():
     begun, ends = threading.Event(), list[str]()
 
     async def wait() -> None:

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter
 from app.process.health import HANGING_SECONDS, MetricsText, Pulse
 
 
-def test_a_loop_that_does_not_beat_hangs_and_so_is_not_ready() -> None:
+def test_a_loop_that_does_not_beat_hangs_and_so_is_not_ready():
     now, why = [0.0], [None, "not listed"]
     pulse = Pulse(lambda: why[0], lambda: "nobody leads", lambda: now[0])
     assert (pulse.hanging(), pulse.unready()) == (None, "starting")
@@ -24,7 +24,7 @@ def test_a_loop_that_does_not_beat_hangs_and_so_is_not_ready() -> None:
     assert (pulse.hanging(), pulse.unready()) == (None, "not listed")
 
 
-async def test_the_text_of_the_metrics_takes_a_twentieth_of_the_time() -> None:
+async def test_the_text_of_the_metrics_takes_a_twentieth_of_the_time():
     now = [0.0]
 
     def clock() -> float:
@@ -41,7 +41,7 @@ async def test_the_text_of_the_metrics_takes_a_twentieth_of_the_time() -> None:
     assert len(made) * 0.1 < 0.25 + 0.06 * now[0]
 
 
-async def test_another_loop_gets_the_last_text_while_this_one_is_busy() -> None:
+async def test_another_loop_gets_the_last_text_while_this_one_is_busy():
     text = MetricsText(CollectorRegistry(), lambda: 0.0)
     latest = text.beside(asyncio.get_running_loop())
 

@@ -18,7 +18,7 @@ def collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("collector")
-def test_the_garbage_collector_passes_over_modules() -> None:
+def test_the_garbage_collector_passes_over_modules():
     looked_through = list[object]()
 
     async def main(_: asyncio.Event) -> None:

@@ -42,7 +42,7 @@ def named(**metadata: str) -> Object:
     return {**admission.new_pod(), "metadata": metadata}
 
 
-def test_claims_and_templates_are_those_of_the_volumes() -> None:
+def test_claims_and_templates_are_those_of_the_volumes():
     pod = admission.new_pod(
         of_claim("data"),
         {"emptyDir": {}},
@@ -66,7 +66,7 @@ def test_claims_and_templates_are_those_of_the_volumes() -> None:
 
 @pytest.mark.parametrize("containers", ["containers", "initContainers"])
 @pytest.mark.parametrize("kind", ["limits", "requests"])
-def test_a_pod_asks_if_any_container_does(containers: str, kind: str) -> None:
+def test_a_pod_asks_if_any_container_does(containers, kind):
     pod = admission.new_pod(of_claim("data"))
     pod["spec"].setdefault(containers, []).append({"resources": {kind: {RESOURCE: "1"}}})
 
@@ -80,7 +80,7 @@ def test_a_pod_asks_if_any_container_does(containers: str, kind: str) -> None:
         ({"ownerReferences": [{"kind": "DaemonSet", "controller": True}]}, "of_daemon_set"),
     ],
 )
-def test_what_its_metadata_say(metadata: Object, field: str) -> None:
+def test_what_its_metadata_say(metadata, field):
     pod = admission.new_pod()
     assert not getattr(read(pod), field)
 
@@ -99,7 +99,7 @@ def test_what_its_metadata_say(metadata: Object, field: str) -> None:
         {"labels": None, "ownerReferences": None},
     ],
 )
-def test_what_its_metadata_do_not_say(metadata: Object) -> None:
+def test_what_its_metadata_do_not_say(metadata):
     pod = admission.new_pod()
     pod["metadata"] |= metadata
 
@@ -107,11 +107,11 @@ def test_what_its_metadata_do_not_say(metadata: Object) -> None:
 
 
 @pytest.mark.parametrize(("node", "is_bound"), [("node-1", True), ("", False), (None, False)])
-def test_a_pod_with_a_node_is_bound(node: str | None, *, is_bound: bool) -> None:
+def test_a_pod_with_a_node_is_bound(node, *, is_bound):
     assert read(admission.new_pod(nodeName=node)).is_bound is is_bound
 
 
-def test_nulls_are_as_good_as_nothing() -> None:
+def test_nulls_are_as_good_as_nothing():
     pod: Object = {
         "metadata": None,
         "spec": {
@@ -125,7 +125,7 @@ def test_nulls_are_as_good_as_nothing() -> None:
     assert read(pod) == NewPod()
 
 
-def test_the_name_that_is_logged_is_what_it_will_begin_with() -> None:
+def test_the_name_that_is_logged_is_what_it_will_begin_with():
     pod = admission.new_pod()
     pod["metadata"] = {"generateName": "web-"}
 
@@ -141,14 +141,14 @@ def test_the_name_that_is_logged_is_what_it_will_begin_with() -> None:
         pytest.param({"name": "web-x2x1z", "generateName": "web-"}, id="both"),
     ],
 )
-def test_a_pod_may_get_its_name_only_later(metadata: Object) -> None:
+def test_a_pod_may_get_its_name_only_later(metadata):
     pod = admission.new_pod()
     pod["metadata"] = metadata
 
     assert decode_review(json.dumps(review(pod)).encode()).pod is not None
 
 
-def test_a_claim_of_a_name_that_none_can_have_is_only_looked_up() -> None:
+def test_a_claim_of_a_name_that_none_can_have_is_only_looked_up():
     """The API server asks first, and takes pods that name such claims; they wait for ever."""
     assert read(admission.new_pod(of_claim("../x"))).claims == (ClaimKey("default/../x"),)
 
@@ -173,7 +173,7 @@ def test_a_claim_of_a_name_that_none_can_have_is_only_looked_up() -> None:
         pytest.param({"operation": "UPDATE", "object": "unlike any pod"}, id="unreadable"),
     ],
 )
-def test_what_is_no_new_pod_is_admitted_as_it_is(request_: Object) -> None:
+def test_what_is_no_new_pod_is_admitted_as_it_is(request_):
     decoded = decode_review(json.dumps(review(admission.new_pod(), **request_)).encode())
 
     assert decoded.pod is None
@@ -202,7 +202,7 @@ def test_what_is_no_new_pod_is_admitted_as_it_is(request_: Object) -> None:
         (json.dumps(review(named(generateName="../"))).encode(), r"metadata.generateName` is '../"),
     ],
 )
-def test_what_cannot_be_decoded_is_refused_with_the_place(body: bytes, why: str) -> None:
+def test_what_cannot_be_decoded_is_refused_with_the_place(body, why):
     with pytest.raises(BadRequestError, match=why):
         decode_review(body)
 
@@ -222,15 +222,13 @@ def test_what_cannot_be_decoded_is_refused_with_the_place(body: bytes, why: str)
         ),
     ],
 )
-def test_the_first_container_gets_the_resource_in_both_and_nothing_else_changes(
-    resources: object,
-) -> None:
+def test_the_first_container_gets_the_resource_in_both_and_nothing_else_changes(resources):
     pod = with_resources(resources)
 
     assert after(pod, INJECTED) == with_resource(pod)
 
 
-def test_a_container_that_has_no_resources_at_all_gets_them() -> None:
+def test_a_container_that_has_no_resources_at_all_gets_them():
     pod = with_resources({})
     del pod["spec"]["containers"][0]["resources"]
 
@@ -238,7 +236,7 @@ def test_a_container_that_has_no_resources_at_all_gets_them() -> None:
 
 
 @pytest.mark.parametrize("before", ["default-scheduler", "", None])
-def test_the_scheduler_is_replaced_if_that_is_decided(before: str | None) -> None:
+def test_the_scheduler_is_replaced_if_that_is_decided(before):
     pod = admission.new_pod(of_claim("data"), schedulerName=before)
 
     named = Injection(outcome=InjectionOutcome.NEEDS_SCHEDULER, scheduler=SECOND)
@@ -249,13 +247,13 @@ def test_the_scheduler_is_replaced_if_that_is_decided(before: str | None) -> Non
     assert after(pod, both) == with_resource(pod, schedulerName=SECOND)
 
 
-def test_without_a_decision_for_it_a_pod_is_admitted_as_it_is() -> None:
+def test_without_a_decision_for_it_a_pod_is_admitted_as_it_is():
     pod = admission.new_pod(of_claim("data"))
 
     assert after(pod, Injection(outcome=InjectionOutcome.OTHER_STORAGE)) == pod
 
 
-def test_a_warning_is_part_of_the_answer() -> None:
+def test_a_warning_is_part_of_the_answer():
     decoded = decode_review(json.dumps(review(admission.new_pod())).encode())
 
     answer = json.loads(encode_answer(decoded, (), "look out"))
@@ -272,9 +270,7 @@ CONTAINERS = st.lists(
 
 
 @given(containers=CONTAINERS, scheduler=st.sampled_from([None, SECOND]))
-def test_injecting_changes_nothing_else_and_is_done_once(
-    containers: list[Object], scheduler: str | None
-) -> None:
+def test_injecting_changes_nothing_else_and_is_done_once(containers, scheduler):
     pod = admission.new_pod(of_claim("data"), containers=containers)
     spec = {} if scheduler is None else {"schedulerName": scheduler}
 

@@ -11,7 +11,7 @@ sizes = st.sampled_from([0, 1, 5_000, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BY
 
 
 @given(st.lists(sizes, max_size=6))
-def test_pieces_are_together_what_the_parts_are_and_none_is_large(some: list[int]) -> None:
+def test_pieces_are_together_what_the_parts_are_and_none_is_large(some):
     parts = [bytes([number]) * size for number, size in enumerate(some)]
 
     found = [*pieces(parts, some)]

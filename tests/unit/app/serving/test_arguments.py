@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -67,9 +66,7 @@ def seen(
     ],
     ids=["names", "nodes", "both", "items-null", "no-items", "none"],
 )
-def test_a_call_of_any_size_is_read(
-    pod: object, candidates: dict[str, Any], cased: Callable[[bytes], bytes]
-) -> None:
+def test_a_call_of_any_size_is_read(pod, candidates, cased):
     found = arguments_of(cased(call(pod, **candidates)))
 
     whole = candidates.get("Nodes")
@@ -97,7 +94,7 @@ def test_a_call_of_any_size_is_read(
         ),
     ],
 )
-def test_a_large_call_that_is_wrong_is_refused_with_the_place(body: bytes, why: str) -> None:
+def test_a_large_call_that_is_wrong_is_refused_with_the_place(body, why):
     with pytest.raises(BadRequestError) as caught:
         read(body)
 
@@ -109,9 +106,7 @@ def test_a_large_call_that_is_wrong_is_refused_with_the_place(body: bytes, why: 
 )
 @pytest.mark.parametrize("pod", [POD, LARGE_POD], ids=["small", "large"])
 @pytest.mark.parametrize("key", ["NodeNames", "Nodes"])
-def test_there_are_so_many_candidates_and_no_more(
-    key: str, pod: object, count: int, *, is_read: bool
-) -> None:
+def test_there_are_so_many_candidates_and_no_more(key, pod, count, *, is_read):
     names = [f"{number:05}" for number in range(count)]
     body = call(pod, **{key: nodes(*names) if key == "Nodes" else names})
     if is_read:
@@ -138,7 +133,7 @@ SWELLING = {
 
 
 @pytest.mark.parametrize(("before", "piece", "after"), SWELLING.values(), ids=SWELLING.keys())
-def test_nothing_that_is_sent_swells(before: bytes, piece: bytes, after: bytes) -> None:
+def test_nothing_that_is_sent_swells(before, piece, after):
     many = (piece * (8 * MIB // len(piece))).removesuffix(b",")
     body = before + many + after
     tracemalloc.start()
@@ -158,9 +153,7 @@ NODES_SENT = ["null", "{}", '{"items":null}', '{"items":[]}', json.dumps(nodes("
 @pytest.mark.parametrize("change", [bytes, lower])
 @pytest.mark.parametrize("first", NODES_SENT)
 @pytest.mark.parametrize("second", NODES_SENT)
-def test_of_two_values_of_nodes_the_second_counts_in_both_scans(
-    first: str, second: str, change: Callable[[bytes], bytes]
-) -> None:
+def test_of_two_values_of_nodes_the_second_counts_in_both_scans(first, second, change):
     body = POD_AND + f',"Nodes":{first},"Nodes":{second},"NodeNames":["c"]}}'.encode()
 
     found = seen(arguments_of(change(body)))
@@ -169,7 +162,7 @@ def test_of_two_values_of_nodes_the_second_counts_in_both_scans(
     assert found == seen(arguments_of(alone))
 
 
-def test_whole_nodes_are_found_in_each_call_that_is_read() -> None:
+def test_whole_nodes_are_found_in_each_call_that_is_read():
     random, bodies = Random(1), recorded("filter")
     bodies = [body for body in bodies if b'"items"' in body]
     read_with_nodes = 0

@@ -52,21 +52,21 @@ def request(*parts: bytes, arrived: asyncio.Barrier | None = None) -> Request:
     return Request({"type": "http", "headers": []}, receive=messages.__anext__)
 
 
-async def test_large_bodies_are_held_up_to_the_largest_size_together() -> None:
+async def test_large_bodies_are_held_up_to_the_largest_size_together():
     bodies = Bodies(SETTINGS)
 
     async with held(bodies, request(HALF)), held(bodies, request(HALF)):
         assert await refused(bodies, SMALL + b"x") == 503
 
 
-async def test_a_small_body_is_taken_beside_any_number_of_large_ones() -> None:
+async def test_a_small_body_is_taken_beside_any_number_of_large_ones():
     bodies = Bodies(SETTINGS)
 
     async with held(bodies, request(LARGEST)), held(bodies, request(SMALL)) as body:
         assert body.content == SMALL
 
 
-async def test_bodies_still_arriving_count_too() -> None:
+async def test_bodies_still_arriving_count_too():
     bodies, arrived = Bodies(SETTINGS), asyncio.Barrier(3)
 
     async def hold() -> None:
@@ -81,7 +81,7 @@ async def test_bodies_still_arriving_count_too() -> None:
         await arrived.wait()
 
 
-async def test_what_is_made_of_a_body_counts_beside_it() -> None:
+async def test_what_is_made_of_a_body_counts_beside_it():
     bodies = Bodies(SETTINGS)
 
     async with held(bodies, request(SMALL)) as small, held(bodies, request(HALF)) as body:
@@ -96,7 +96,7 @@ async def test_what_is_made_of_a_body_counts_beside_it() -> None:
         pass
 
 
-async def test_a_body_may_be_allowed_less() -> None:
+async def test_a_body_may_be_allowed_less():
     with (
         Bodies(SETTINGS).body(SMALL_BYTES) as body,
         pytest.raises(UnreadableBodyError, match="B that it may have") as caught,
@@ -106,7 +106,7 @@ async def test_a_body_may_be_allowed_less() -> None:
     assert caught.value.status == 413
 
 
-async def test_what_is_done_with_makes_room() -> None:
+async def test_what_is_done_with_makes_room():
     bodies = Bodies(SETTINGS)
     for _ in range(3):
         async with held(bodies, request(LARGEST)):
@@ -118,7 +118,7 @@ async def test_what_is_done_with_makes_room() -> None:
 
 
 @pytest.mark.looptime
-async def test_the_rest_of_a_body_is_not_waited_for_without_end() -> None:
+async def test_the_rest_of_a_body_is_not_waited_for_without_end():
     started = asyncio.get_running_loop().time()
 
     error = await error_of(Bodies(SETTINGS), request(SMALL, arrived=asyncio.Barrier(2)))
@@ -147,8 +147,8 @@ def in_parts(body: bytes, size_bytes: int) -> Request:
 @pytest.mark.parametrize("after", [b"", b"{}", "é".encode()])
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
 async def test_what_is_not_utf_8_is_refused_with_its_place_however_it_arrives(
-    broken: bytes, after: bytes, size_bytes: int
-) -> None:
+    broken, after, size_bytes
+):
     body = "漢字 😀".encode() + broken + after
     with pytest.raises(UnicodeDecodeError) as of_python:
         body.decode()
@@ -161,7 +161,7 @@ async def test_what_is_not_utf_8_is_refused_with_its_place_however_it_arrives(
 
 
 @pytest.mark.parametrize("size_bytes", [1, 2, 3, 4, 1_000])
-async def test_characters_may_arrive_in_parts(size_bytes: int) -> None:
+async def test_characters_may_arrive_in_parts(size_bytes):
     sent = '{"größe": "漢字 😀"}'.encode()
 
     async with held(Bodies(SETTINGS), in_parts(sent, size_bytes)) as body:

@@ -113,7 +113,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_an_answer_that_cannot_change_is_given_and_held_at_once() -> None:
+async def test_an_answer_that_cannot_change_is_given_and_held_at_once():
     bench = Bench()
 
     result = await bench.ask("first")
@@ -123,7 +123,7 @@ async def test_an_answer_that_cannot_change_is_given_and_held_at_once() -> None:
     assert bench.outcomes == {}
 
 
-async def test_a_member_of_a_group_gets_one_node_and_so_the_next_one_another() -> None:
+async def test_a_member_of_a_group_gets_one_node_and_so_the_next_one_another():
     bench = Bench()
 
     first, second = [await bench.decisions.filter(bench.member(name)) for name in PODS[:2]]
@@ -131,7 +131,7 @@ async def test_a_member_of_a_group_gets_one_node_and_so_the_next_one_another() -
     assert (first.accepted, second.accepted, now()) == (NODES[:1], NODES[1:], 0.0)
 
 
-async def test_a_member_that_no_node_takes_does_not_wait_for_the_others() -> None:
+async def test_a_member_that_no_node_takes_does_not_wait_for_the_others():
     bench = Bench()
     for name in PODS[:2]:
         await bench.decisions.filter(bench.member(name))
@@ -141,7 +141,7 @@ async def test_a_member_that_no_node_takes_does_not_wait_for_the_others() -> Non
     assert (third.accepted, third.is_open, now()) == ([], False, 0.0)
 
 
-async def test_before_eviction_all_nodes_with_room_for_a_member_are_named() -> None:
+async def test_before_eviction_all_nodes_with_room_for_a_member_are_named():
     bench = Bench()
 
     answer = await bench.decisions.preempt(bench.member("first").request)
@@ -149,7 +149,7 @@ async def test_before_eviction_all_nodes_with_room_for_a_member_are_named() -> N
     assert answer.accepted == NODES
 
 
-async def test_a_decision_knows_the_date() -> None:
+async def test_a_decision_knows_the_date():
     """What failed on a lost node is made anew when Longhorn has waited for ten minutes."""
     bench = Bench()
     failed_at = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
@@ -168,7 +168,7 @@ async def test_a_decision_knows_the_date() -> None:
     assert coming == [0, 1]
 
 
-async def test_an_open_answer_waits_until_it_is_woken_and_has_changed() -> None:
+async def test_an_open_answer_waits_until_it_is_woken_and_has_changed():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -185,7 +185,7 @@ async def test_an_open_answer_waits_until_it_is_woken_and_has_changed() -> None:
     assert bench.metric("filter_waiting") == 0
 
 
-async def test_an_open_answer_that_is_woken_in_vain_waits_on() -> None:
+async def test_an_open_answer_that_is_woken_in_vain_waits_on():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -199,7 +199,7 @@ async def test_an_open_answer_that_is_woken_in_vain_waits_on() -> None:
     assert now() == pytest.approx(WAIT_SECONDS)
 
 
-async def test_an_open_answer_is_given_when_its_time_is_over() -> None:
+async def test_an_open_answer_is_given_when_its_time_is_over():
     bench = Bench()
     await bench.ask("first")
 
@@ -211,7 +211,7 @@ async def test_an_open_answer_is_given_when_its_time_is_over() -> None:
     assert bench.answered == ["first", "second"]
 
 
-async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
+async def test_with_no_time_to_wait_the_answer_is_given_at_once():
     bench = Bench(wait_seconds=0.0)
     await bench.ask("first")
 
@@ -219,7 +219,7 @@ async def test_with_no_time_to_wait_the_answer_is_given_at_once() -> None:
     assert now() == 0.0
 
 
-async def test_the_newest_of_several_calls_for_a_pod_is_answered() -> None:
+async def test_the_newest_of_several_calls_for_a_pod_is_answered():
     bench = Bench()
     await bench.ask("first")
     older = [await bench.waits("second") for _ in range(3)]
@@ -234,7 +234,7 @@ async def test_the_newest_of_several_calls_for_a_pod_is_answered() -> None:
     assert bench.answered == ["first", "second"]
 
 
-async def test_a_call_is_replaced_by_one_that_does_not_wait() -> None:
+async def test_a_call_is_replaced_by_one_that_does_not_wait():
     bench = Bench()
     await bench.ask("first")
     older = await bench.waits("second")
@@ -248,7 +248,7 @@ async def test_a_call_is_replaced_by_one_that_does_not_wait() -> None:
     assert bench.answered == ["first", "second"]
 
 
-async def test_calls_for_different_pods_wait_beside_each_other() -> None:
+async def test_calls_for_different_pods_wait_beside_each_other():
     bench = Bench()
     await bench.ask("first")
     second, third = await bench.waits("second"), await bench.waits("third")
@@ -260,7 +260,7 @@ async def test_calls_for_different_pods_wait_beside_each_other() -> None:
     assert bench.answered == ["first", "second", "third"]
 
 
-async def test_who_cannot_answer_says_so_at_once() -> None:
+async def test_who_cannot_answer_says_so_at_once():
     bench = Bench()
     bench.unavailable = "not the leader"
 
@@ -271,7 +271,7 @@ async def test_who_cannot_answer_says_so_at_once() -> None:
     assert bench.outcomes == {}
 
 
-async def test_who_cannot_answer_any_more_lets_nobody_wait() -> None:
+async def test_who_cannot_answer_any_more_lets_nobody_wait():
     bench = Bench()
     await bench.ask("first")
     waiting = [await bench.waits(name) for name in ("second", "third")]
@@ -287,7 +287,7 @@ async def test_who_cannot_answer_any_more_lets_nobody_wait() -> None:
     assert bench.metric("filter_waiting") == 0
 
 
-async def test_who_cannot_answer_when_the_time_is_over_holds_nothing() -> None:
+async def test_who_cannot_answer_when_the_time_is_over_holds_nothing():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -299,7 +299,7 @@ async def test_who_cannot_answer_when_the_time_is_over_holds_nothing() -> None:
     assert bench.answered == ["first"]
 
 
-async def test_a_call_that_is_cancelled_leaves_nothing_behind() -> None:
+async def test_a_call_that_is_cancelled_leaves_nothing_behind():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -313,7 +313,7 @@ async def test_a_call_that_is_cancelled_leaves_nothing_behind() -> None:
     assert (await bench.ask("second")).accepted == ["node-2"]
 
 
-async def test_an_answer_nobody_waits_for_holds_nothing() -> None:
+async def test_an_answer_nobody_waits_for_holds_nothing():
     """kube-scheduler has given it up, and asks again before long."""
     bench = Bench()
     await bench.ask("first")
@@ -327,7 +327,7 @@ async def test_an_answer_nobody_waits_for_holds_nothing() -> None:
     assert bench.extender.ledger.get("uid-second") is None
 
 
-async def test_pods_without_uid_are_told_apart_by_name() -> None:
+async def test_pods_without_uid_are_told_apart_by_name():
     bench = Bench()
     await bench.ask("first")
 
@@ -342,7 +342,7 @@ async def test_pods_without_uid_are_told_apart_by_name() -> None:
     assert [(await each).accepted for each in (second, third)] == [["node-2"], ["node-2"]]
 
 
-async def test_an_object_that_is_not_heard_of_yet_is_waited_for() -> None:
+async def test_an_object_that_is_not_heard_of_yet_is_waited_for():
     bench = Bench()
     complete = bench.view
     bench.view = view_of(*(node(name) for name in NODES))
@@ -356,7 +356,7 @@ async def test_an_object_that_is_not_heard_of_yet_is_waited_for() -> None:
     assert bench.outcomes == {"resolved": 1}
 
 
-async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None:
+async def test_before_pods_are_evicted_an_object_is_waited_for_as_well():
     bench = Bench()
     complete = bench.view
     bench.view = view_of(*(node(name) for name in NODES))
@@ -374,7 +374,7 @@ async def test_before_pods_are_evicted_an_object_is_waited_for_as_well() -> None
     assert now() == pytest.approx(2 * UNSEEN_SECONDS)
 
 
-async def test_an_object_that_does_not_come_is_an_error_after_a_moment() -> None:
+async def test_an_object_that_does_not_come_is_an_error_after_a_moment():
     bench = Bench()
     bench.view = view_of(*(node(name) for name in NODES))
 
@@ -385,7 +385,7 @@ async def test_an_object_that_does_not_come_is_an_error_after_a_moment() -> None
     assert bench.answered == []
 
 
-async def test_an_object_that_goes_while_others_are_waited_for_is_an_error() -> None:
+async def test_an_object_that_goes_while_others_are_waited_for_is_an_error():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -399,7 +399,7 @@ async def test_an_object_that_goes_while_others_are_waited_for_is_an_error() -> 
     assert now() == pytest.approx(0.4, abs=0.001)
 
 
-async def test_scores_are_told_at_once_and_nothing_is_held() -> None:
+async def test_scores_are_told_at_once_and_nothing_is_held():
     bench = Bench()
 
     scores = await bench.prioritize("first")
@@ -410,7 +410,7 @@ async def test_scores_are_told_at_once_and_nothing_is_held() -> None:
     assert (bench.answered, [*bench.extender.ledger]) == ([], [])
 
 
-async def test_scores_are_told_while_an_answer_for_the_same_pod_waits() -> None:
+async def test_scores_are_told_while_an_answer_for_the_same_pod_waits():
     bench = Bench()
     await bench.ask("first")
     waiting = await bench.waits("second")
@@ -423,7 +423,7 @@ async def test_scores_are_told_while_an_answer_for_the_same_pod_waits() -> None:
     assert (await waiting).accepted == ["node-2"]
 
 
-async def test_an_object_that_is_not_heard_of_yet_leaves_no_scores() -> None:
+async def test_an_object_that_is_not_heard_of_yet_leaves_no_scores():
     bench = Bench()
     bench.view = view_of(*(node(name) for name in NODES))
 
@@ -433,7 +433,7 @@ async def test_an_object_that_is_not_heard_of_yet_leaves_no_scores() -> None:
     assert bench.scored == []
 
 
-async def test_who_cannot_answer_has_no_scores_either() -> None:
+async def test_who_cannot_answer_has_no_scores_either():
     bench = Bench()
     bench.unavailable = "not the leader"
 

@@ -1,7 +1,7 @@
 """The HTTP interface: statuses, forms, limits and what is counted."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -113,8 +113,8 @@ async def samples(client: httpx.AsyncClient, name: str) -> dict[str, float]:
     ],
 )
 async def test_the_nodes_that_fit_are_answered_in_the_form_of_the_request(
-    client: httpx.AsyncClient, request_: object, nodes: object, names: object
-) -> None:
+    client, request_, nodes, names
+):
     response = await client.post("/filter", json=request_)
 
     assert (response.status_code, response.json()) == (
@@ -136,9 +136,7 @@ async def test_the_nodes_that_fit_are_answered_in_the_form_of_the_request(
     )
 
 
-async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(
-    client: httpx.AsyncClient,
-) -> None:
+async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(client):
     response = await client.post("/filter", json=by_names(ROOMY, claims=("vol", "gone")))
 
     assert (response.status_code, response.json()) == (
@@ -162,9 +160,7 @@ async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(
         pytest.param(by_nodes(FULL, "node-9", FULL, ROOMY, ROOMY), id="nodes-twice"),
     ],
 )
-async def test_every_candidate_has_one_score_in_the_order_asked(
-    client: httpx.AsyncClient, request_: object
-) -> None:
+async def test_every_candidate_has_one_score_in_the_order_asked(client, request_):
     response = await client.post("/prioritize", json=request_)
 
     *rejected, roomy = response.json()
@@ -174,16 +170,14 @@ async def test_every_candidate_has_one_score_in_the_order_asked(
     assert response.headers["content-length"] == str(len(response.content))
 
 
-async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(
-    client: httpx.AsyncClient,
-) -> None:
+async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(client):
     response = await client.post("/prioritize", json=by_names(ROOMY, claims=("vol", "gone")))
 
     assert (response.status_code, response.json()) == (422, {"error": GONE})
     assert "connection" not in response.headers
 
 
-async def test_only_nodes_with_room_are_left_for_evictions(client: httpx.AsyncClient) -> None:
+async def test_only_nodes_with_room_are_left_for_evictions(client):
     response = await client.post("/preempt", json=evicting(FULL, "node-9", ROOMY))
 
     kept = {ROOMY: {"Pods": [{"UID": f"{ROOMY}-uid"}], "NumPDBViolations": 1}}
@@ -193,7 +187,7 @@ async def test_only_nodes_with_room_are_left_for_evictions(client: httpx.AsyncCl
     }  # fmt: skip
 
 
-async def test_for_an_unknown_claim_nobody_is_evicted(client: httpx.AsyncClient) -> None:
+async def test_for_an_unknown_claim_nobody_is_evicted(client):
     response = await client.post("/preempt", json=evicting(ROOMY, claims=("gone",)))
 
     assert (response.status_code, response.json()["error"]) == (422, GONE)
@@ -207,9 +201,7 @@ async def test_for_an_unknown_claim_nobody_is_evicted(client: httpx.AsyncClient)
         pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', id="not-utf-8"),
     ],
 )
-async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(
-    client: httpx.AsyncClient, path: str, body: bytes
-) -> None:
+async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(client, path, body):
     response = await client.post(path, content=body)
 
     assert (response.status_code, response.headers["content-type"]) == (400, "application/json")
@@ -220,9 +212,7 @@ async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(
 
 @EACH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
-async def test_a_body_of_exactly_the_limit_is_read(
-    client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
-) -> None:
+async def test_a_body_of_exactly_the_limit_is_read(client, path, send):
     response = await client.post(path, content=send(padded(LIMIT_BYTES, path)))
 
     assert response.status_code == 200
@@ -230,9 +220,7 @@ async def test_a_body_of_exactly_the_limit_is_read(
 
 @EACH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
-async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
-    client: httpx.AsyncClient, path: str, send: Callable[[bytes], Content]
-) -> None:
+async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(client, path, send):
     response = await client.post(path, content=send(padded(LIMIT_BYTES + 1, path)))
 
     assert (response.status_code, response.headers["connection"], response.json()) == (
@@ -243,9 +231,7 @@ async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(
 
 
 @EACH
-async def test_a_client_that_goes_away_is_no_longer_in_flight(
-    app: FastAPI, client: httpx.AsyncClient, path: str
-) -> None:
+async def test_a_client_that_goes_away_is_no_longer_in_flight(app, client, path):
     async def disconnected() -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
@@ -270,8 +256,8 @@ async def test_a_client_that_goes_away_is_no_longer_in_flight(
     ],
 )
 async def test_health_is_plain_text_and_json_for_who_accepts_json(
-    client: httpx.AsyncClient, path: str, accept: str, content_type: str, text: str
-) -> None:
+    client, path, accept, content_type, text
+):
     response = await client.get(path, headers={"Accept": accept})
 
     assert (response.status_code, response.headers["content-type"], response.text) == (
@@ -295,8 +281,8 @@ async def test_health_is_plain_text_and_json_for_who_accepts_json(
     ],
 )
 async def test_other_methods_and_paths_are_refused_with_a_reason_in_the_same_form(
-    client: httpx.AsyncClient, method: str, path: str, status: int
-) -> None:
+    client, method, path, status
+):
     response = await client.request(method, f"http://extender{path}")
 
     assert response.status_code == status
@@ -308,9 +294,7 @@ class State(msgspec.Struct):
 
 
 @pytest.mark.parametrize(("on_metrics_port", "status"), [(False, 200), (True, 404)])
-async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(
-    *, on_metrics_port: bool, status: int
-) -> None:
+async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(*, on_metrics_port, status):
     async def picture() -> AsyncIterator[str]:
         yield "<html>"
 
@@ -348,9 +332,7 @@ async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(
         pytest.param({"x": "y" * LIMIT_BYTES}, "bad_request", id="too-large"),
     ],
 )
-async def test_a_request_is_counted_once_by_its_outcome(
-    client: httpx.AsyncClient, request_: object, outcome: str
-) -> None:
+async def test_a_request_is_counted_once_by_its_outcome(client, request_, outcome):
     zeros = await samples(client, "decisions_total")
 
     await client.post("/filter", json=request_)
@@ -368,9 +350,7 @@ async def test_a_request_is_counted_once_by_its_outcome(
         pytest.param({"x": "y" * LIMIT_BYTES}, "bad_request", id="too-large"),
     ],
 )
-async def test_a_request_for_scores_is_counted_apart_from_decisions(
-    client: httpx.AsyncClient, request_: object, outcome: str
-) -> None:
+async def test_a_request_for_scores_is_counted_apart_from_decisions(client, request_, outcome):
     of_filter = ("decisions_total", "rejections_total", "candidates_count", "packing_steps_count")
     zeros = await samples(client, "prioritizations_total")
     before = [await samples(client, name) for name in of_filter]
@@ -381,7 +361,7 @@ async def test_a_request_for_scores_is_counted_apart_from_decisions(
     assert [await samples(client, name) for name in of_filter] == before
 
 
-async def test_rejected_nodes_are_counted_by_reason(client: httpx.AsyncClient) -> None:
+async def test_rejected_nodes_are_counted_by_reason(client):
     zeros = await samples(client, "rejections_total")
 
     await client.post("/filter", json=by_names(ROOMY, FULL, "x", "y"))
@@ -410,16 +390,14 @@ async def test_rejected_nodes_are_counted_by_reason(client: httpx.AsyncClient) -
         ("/preempt", "requests_in_flight", 0),
     ],
 )
-async def test_what_a_request_brought_is_measured(
-    client: httpx.AsyncClient, path: str, name: str, value: float
-) -> None:
+async def test_what_a_request_brought_is_measured(client, path, name, value):
     await client.post(path, content=padded(700, path))
 
     assert await samples(client, name) == {"": value}
 
 
 @EACH
-async def test_a_request_being_read_is_in_flight(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_request_being_read_is_in_flight(client, path):
     counted: dict[str, float] = {}
 
     async def body() -> AsyncIterator[bytes]:

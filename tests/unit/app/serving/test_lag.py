@@ -19,7 +19,7 @@ class Clock:
         return asyncio.get_running_loop().time() + self.held_up_seconds
 
 
-async def test_it_is_observed_once_for_each_time_that_something_takes_long() -> None:
+async def test_it_is_observed_once_for_each_time_that_something_takes_long():
     clock, observed = Clock(), list[float]()
     watching = asyncio.create_task(watch_lag(observed.append, clock))
     await asyncio.sleep(2.5 * INTERVAL_SECONDS)

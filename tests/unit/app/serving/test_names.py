@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 
 @pytest.mark.parametrize("text", ["a", "0", "web-0", "a--b.c", "10.0.0.1", "node-1.example.test"])
-def test_a_subdomain_is_a_name(text: str) -> None:
+def test_a_subdomain_is_a_name(text):
     assert is_name(text)
 
 
@@ -53,11 +53,11 @@ def test_a_subdomain_is_a_name(text: str) -> None:
         "..",
     ],
 )
-def test_what_is_no_subdomain_is_no_name(text: str) -> None:
+def test_what_is_no_subdomain_is_no_name(text):
     assert not is_name(text)
 
 
-def test_a_name_has_at_most_253_characters() -> None:
+def test_a_name_has_at_most_253_characters():
     assert is_name("a" * 253)
     assert not is_name("a" * 254)
 
@@ -75,9 +75,7 @@ def taken(names: NodeNames, sent: list[str]) -> tuple[list[str], int] | str:
     st.frozensets(NEARLY_NAMES.filter(is_name), max_size=6),
     st.lists(st.lists(NEARLY_NAMES, max_size=6), max_size=4),
 )
-def test_names_of_nodes_are_taken_once_or_refused_whatever_was_asked_before(
-    nodes: frozenset[str], lists: list[list[str]]
-) -> None:
+def test_names_of_nodes_are_taken_once_or_refused_whatever_was_asked_before(nodes, lists):
     names = NodeNames(lambda: frozenset(map(NodeName, nodes)))
 
     for sent in lists:
@@ -87,7 +85,7 @@ def test_names_of_nodes_are_taken_once_or_refused_whatever_was_asked_before(
         assert taken(names, sent) == expected
 
 
-def test_only_names_of_nodes_are_the_same_object_each_time() -> None:
+def test_only_names_of_nodes_are_the_same_object_each_time():
     nodes = [NodeName("node-1")]
     names = NodeNames(lambda: nodes)
 
@@ -102,39 +100,39 @@ def test_only_names_of_nodes_are_the_same_object_each_time() -> None:
 
 
 @pytest.mark.parametrize("text", ["shop", "a", "0", "a--b", "a" * 63])
-def test_a_label_passes(text: str) -> None:
+def test_a_label_passes(text):
     check_label("f", text)
 
 
 @pytest.mark.parametrize("text", ["a.b", "a" * 64, "-a", "a-", "A", "a/b", "..", "a\n"])
-def test_what_is_no_label_is_refused(text: str) -> None:
+def test_what_is_no_label_is_refused(text):
     with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be a name of"):
         check_label("f", text)
 
 
 @pytest.mark.parametrize("text", ["3b841b96-6ff2-4b64-93c1-018316a30e31", "x", "a" * 128])
-def test_a_uid_passes(text: str) -> None:
+def test_a_uid_passes(text):
     check_uid("f", text)
 
 
 @pytest.mark.parametrize("text", ["a b", "a" * 129, "é", "a\n", "\x00"])
-def test_what_is_no_uid_is_refused(text: str) -> None:
+def test_what_is_no_uid_is_refused(text):
     with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be a uid"):
         check_uid("f", text)
 
 
 @pytest.mark.parametrize("text", ["web-", "web", "a.", "a" * 253])
-def test_the_beginning_of_a_name_passes(text: str) -> None:
+def test_the_beginning_of_a_name_passes(text):
     check_beginning("f", text)
 
 
 @pytest.mark.parametrize("text", ["-a", "A", "../", "a" * 254])
-def test_what_no_name_begins_with_is_refused(text: str) -> None:
+def test_what_no_name_begins_with_is_refused(text):
     with pytest.raises(BadRequestError, match=r"^`f` is .*; it must be the beginning of a name"):
         check_beginning("f", text)
 
 
-def test_a_long_value_is_shown_shortened_and_escaped() -> None:
+def test_a_long_value_is_shown_shortened_and_escaped():
     with pytest.raises(BadRequestError) as caught:
         check_name("f", "\x1b" + "é" * 1_000)
 
@@ -201,9 +199,7 @@ WRONG: dict[str, tuple[bytes, str, str]] = {
 
 
 @pytest.mark.parametrize(("body", "field", "value"), WRONG.values(), ids=WRONG.keys())
-def test_a_request_with_a_wrong_name_is_refused_with_its_field_and_value(
-    body: bytes, field: str, value: str
-) -> None:
+def test_a_request_with_a_wrong_name_is_refused_with_its_field_and_value(body, field, value):
     with pytest.raises(BadRequestError) as caught:
         decode_request(body)
 
@@ -211,7 +207,7 @@ def test_a_request_with_a_wrong_name_is_refused_with_its_field_and_value(
     assert value in str(caught.value)
 
 
-def test_a_pod_has_some_volumes_and_not_thousands() -> None:
+def test_a_pod_has_some_volumes_and_not_thousands():
     volume: Object = {"emptyDir": {}}
 
     assert decode_request(asked(pod({"volumes": [volume] * MOST_VOLUMES}))).pod.name == "web-0"
@@ -220,5 +216,5 @@ def test_a_pod_has_some_volumes_and_not_thousands() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_no_recorded_request_is_refused(name: str) -> None:
+def test_no_recorded_request_is_refused(name):
     assert decode_request((WIRE / name).read_bytes()).candidates

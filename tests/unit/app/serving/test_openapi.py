@@ -62,18 +62,18 @@ def validate(instance: object, part: dict[str, Any], schema: dict[str, Any]) -> 
     jsonschema.Draft202012Validator(whole).validate(instance)
 
 
-def test_the_components_are_those_that_are_referred_to(schema: dict[str, Any]) -> None:
+def test_the_components_are_those_that_are_referred_to(schema):
     names = schema["components"]["schemas"]
 
     assert set(references(schema)) == {f"#/components/schemas/{name}" for name in names}
 
 
-def test_every_component_is_a_valid_json_schema(schema: dict[str, Any]) -> None:
+def test_every_component_is_a_valid_json_schema(schema):
     for component in json.loads(json.dumps(schema))["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(component)
 
 
-def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
+def test_the_paths_and_their_statuses(schema):
     statuses = {
         f"{method.upper()} {path}": sorted(operation["responses"])
         for path, operations in schema["paths"].items()
@@ -91,9 +91,7 @@ def test_the_paths_and_their_statuses(schema: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("form", ["names", "nodes"])
-def test_recorded_evictions_and_their_answers_satisfy_the_schema(
-    schema: dict[str, Any], form: str
-) -> None:
+def test_recorded_evictions_and_their_answers_satisfy_the_schema(schema, form):
     sent = (WIRE / f"preempt-{form}-1.36.json").read_bytes()
     operation = schema["paths"]["/preempt"]["post"]
     preemption = decode_preemption(sent, NodeNames(tuple))
@@ -104,9 +102,7 @@ def test_recorded_evictions_and_their_answers_satisfy_the_schema(
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recorded_requests_and_their_answers_satisfy_the_schema(
-    schema: dict[str, Any], name: str
-) -> None:
+def test_recorded_requests_and_their_answers_satisfy_the_schema(schema, name):
     sent = (WIRE / name).read_bytes()
     operation = schema["paths"]["/filter"]["post"]
 
@@ -116,9 +112,7 @@ def test_recorded_requests_and_their_answers_satisfy_the_schema(
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recorded_requests_and_their_scores_satisfy_the_schema(
-    schema: dict[str, Any], name: str
-) -> None:
+def test_recorded_requests_and_their_scores_satisfy_the_schema(schema, name):
     sent = (WIRE / name).read_bytes()
     operation = schema["paths"]["/prioritize"]["post"]
     request = decode_request(sent, NodeNames(tuple))
@@ -148,16 +142,12 @@ def test_recorded_requests_and_their_scores_satisfy_the_schema(
         pytest.param({"Pod": None, "Nodes": None, "NodeNames": ["a"]}, id="pod-null"),
     ],
 )
-def test_what_is_refused_does_not_satisfy_the_schema(
-    schema: dict[str, Any], request_: object
-) -> None:
+def test_what_is_refused_does_not_satisfy_the_schema(schema, request_):
     with pytest.raises(jsonschema.ValidationError):
         validate(request_, schema["paths"]["/filter"]["post"]["requestBody"], schema)
 
 
-def test_a_client_can_be_generated_without_a_warning(
-    schema: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_client_can_be_generated_without_a_warning(schema, tmp_path):
     (tmp_path / "openapi.json").write_text(json.dumps(schema))
     (tmp_path / "config.yml").write_text("post_hooks: []\n")
 

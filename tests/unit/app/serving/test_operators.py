@@ -176,7 +176,7 @@ def created(pod: Object, view: ClusterView) -> Object:
 
 
 @each_shape
-def test_it_gets_the_resource_once_and_the_second_scheduler(shape: Shape) -> None:
+def test_it_gets_the_resource_once_and_the_second_scheduler(shape):
     pod, view = found(shape)
     before = pod["spec"]["containers"][0].get("resources", {})
 
@@ -195,7 +195,7 @@ def test_it_gets_the_resource_once_and_the_second_scheduler(shape: Shape) -> Non
 
 
 @each_shape
-def test_its_claims_are_packed_together_and_held(shape: Shape) -> None:
+def test_its_claims_are_packed_together_and_held(shape):
     pod, view = found(shape)
     body = {"Pod": created(pod, view), "NodeNames": shape.candidates}
     request = decode_request(json.dumps(body).encode(), NodeNames(lambda: [*map(NodeName, DISKS)]))
@@ -212,7 +212,7 @@ def test_its_claims_are_packed_together_and_held(shape: Shape) -> None:
     assert len(held.volumes if held else ()) == shape.held
 
 
-def test_every_file_is_tried() -> None:
+def test_every_file_is_tried():
     assert {path.stem for path in FOLDER.iterdir()} == {shape.file for shape in SHAPES}
     pods = {
         each["metadata"]["name"]

@@ -4,7 +4,6 @@ import contextlib
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trustme
@@ -83,7 +82,7 @@ def _as_far_as_it_goes(step: Callable[[], object]) -> None:
         step()
 
 
-def test_a_new_certificate_is_served_after_the_next_look_and_loaded_once(files: Files) -> None:
+def test_a_new_certificate_is_served_after_the_next_look_and_loaded_once(files):
     first = files.write()
     tls = files.tls()
     tls.look()
@@ -98,8 +97,8 @@ def test_a_new_certificate_is_served_after_the_next_look_and_loaded_once(files: 
 
 @pytest.mark.parametrize("broken", ["no file", "garbage", "the key of another", "half of it"])
 def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_counted_while_it_lasts(
-    files: Files, broken: str
-) -> None:
+    files, broken
+):
     serial = files.write()
     tls = files.tls()
     match broken:
@@ -123,7 +122,7 @@ def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_counted_whil
     assert files.reloads() == (1, 4)
 
 
-def test_files_that_are_replaced_one_after_another_are_no_trouble(files: Files) -> None:
+def test_files_that_are_replaced_one_after_another_are_no_trouble(files):
     files.write()
     tls = files.tls()
     key = files.key.read_bytes()
@@ -137,7 +136,7 @@ def test_files_that_are_replaced_one_after_another_are_no_trouble(files: Files) 
     assert files.reloads() == (1, 0)
 
 
-def test_only_clients_with_a_certificate_of_the_ca_in_force_are_let_in(files: Files) -> None:
+def test_only_clients_with_a_certificate_of_the_ca_in_force_are_let_in(files):
     serial = files.write()
     old, new = trustme.CA(), trustme.CA()
     of_old, of_new, without = files.client(old), files.client(new), files.client()
@@ -167,9 +166,7 @@ def test_only_clients_with_a_certificate_of_the_ca_in_force_are_let_in(files: Fi
         ("ca", b"garbage", "the certificates in .*ca cannot be used"),
     ],
 )
-def test_files_that_cannot_be_used_stop_the_start_by_their_name(
-    files: Files, name: str, content: bytes | None, why: str
-) -> None:
+def test_files_that_cannot_be_used_stop_the_start_by_their_name(files, name, content, why):
     files.write()
     files.ca.cert_pem.write_to_path(str(files.client_ca))
     path = files.cert.parent / name
@@ -201,13 +198,11 @@ def test_files_that_cannot_be_used_stop_the_start_by_their_name(
         ),
     ],
 )
-def test_a_certificate_is_for_its_common_name_and_its_alternative_names(
-    certificate: dict[str, Any], names: set[str]
-) -> None:
+def test_a_certificate_is_for_its_common_name_and_its_alternative_names(certificate, names):
     assert names_of(certificate) == names
 
 
-def test_a_key_with_a_password_is_refused_and_nobody_asked_for_it(files: Files) -> None:
+def test_a_key_with_a_password_is_refused_and_nobody_asked_for_it(files):
     files.write()
     key = load_pem_private_key(files.key.read_bytes(), None)
     files.key.write_bytes(

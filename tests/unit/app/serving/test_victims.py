@@ -32,7 +32,7 @@ def of_pods(**nodes: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", ["names", "nodes"])
-def test_recorded_requests_are_answered_with_the_uids_that_they_have(form: str) -> None:
+def test_recorded_requests_are_answered_with_the_uids_that_they_have(form):
     body = (WIRE / f"preempt-{form}-1.36.json").read_bytes()
     sent = json.loads(body)
     sent = sent["NodeNameToMetaVictims"] or sent["NodeNameToVictims"]
@@ -56,14 +56,14 @@ def test_recorded_requests_are_answered_with_the_uids_that_they_have(form: str) 
         ({}, {"Pods": None, "NumPDBViolations": 0}),
     ],
 )
-def test_a_node_without_victims_is_no_error(victims_: object, kept: object) -> None:
+def test_a_node_without_victims_is_no_error(victims_, kept):
     found = decode(of_uids(a=victims_))
 
     assert json.loads(encode_victims(found, [A])) == {"NodeNameToMetaVictims": {"a": kept}}
 
 
 @pytest.mark.parametrize("body", [of_uids(), of_pods(), {"Pod": POD}])
-def test_no_node_is_no_error(body: object) -> None:
+def test_no_node_is_no_error(body):
     found = decode(body)
 
     assert (found.request.candidates, encode_victims(found, [])) == (
@@ -100,12 +100,12 @@ def test_no_node_is_no_error(body: object) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(body: object, text: str) -> None:
+def test_what_cannot_be_is_refused_with_its_place(body, text):
     with pytest.raises(BadRequestError, match=text):
         decode(body)
 
 
-def test_the_numbers_of_an_earlier_request_do_not_count() -> None:
+def test_the_numbers_of_an_earlier_request_do_not_count():
     many = of_uids(**{f"n{number}": {} for number in range(MOST_NODES)})
 
     assert [len(decode(many).request.candidates) for _ in range(2)] == [MOST_NODES] * 2

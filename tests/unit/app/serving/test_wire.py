@@ -102,9 +102,7 @@ def result(request: ExtenderRequest, *accepted: str) -> Answer:
         ),
     ],
 )
-def test_a_recorded_pod_is_read_with_its_claims_in_order(
-    name: str, key: str, uid: str, claims: tuple[str, ...]
-) -> None:
+def test_a_recorded_pod_is_read_with_its_claims_in_order(name, key, uid, claims):
     namespace, _, pod = key.partition("/")
 
     assert decode_request(recorded(name)).pod == PodRef(
@@ -116,7 +114,7 @@ def test_a_recorded_pod_is_read_with_its_claims_in_order(
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_recorded_request_is_answered_in_its_own_form_and_order(name: str) -> None:
+def test_a_recorded_request_is_answered_in_its_own_form_and_order(name):
     sent, decoded = json.loads(recorded(name)), decode_request(recorded(name))
 
     answer = encode_result(result(decoded, *decoded.candidates), decoded)
@@ -131,7 +129,7 @@ def test_a_recorded_request_is_answered_in_its_own_form_and_order(name: str) -> 
     assert sent["Nodes"] is None or items_of(answer) == items_of(recorded(name))
 
 
-def test_nodes_go_back_with_their_white_space_escapes_and_number_forms() -> None:
+def test_nodes_go_back_with_their_white_space_escapes_and_number_forms():
     odd = '{ "metadata" : {"name":"n\\u006f-1"},\n"x":[1.0,1e3,-0,"\\/\\u00e9\\ud83d\\ude00é"] }'
     body = request(nodes=node_list(node("node-2"), odd))
     decoded = decode_request(body)
@@ -159,9 +157,7 @@ def test_nodes_go_back_with_their_white_space_escapes_and_number_forms() -> None
         ),
     ],
 )
-def test_accepted_nodes_are_answered_and_the_others_are_unresolvable(
-    body: bytes, nodes: object, names: object
-) -> None:
+def test_accepted_nodes_are_answered_and_the_others_are_unresolvable(body, nodes, names):
     decoded = decode_request(body)
 
     accepted = [name for name in decoded.candidates if name != "a"]
@@ -190,9 +186,7 @@ NO_NODES: dict[str, Any] = {"metadata": {}, "items": []}
         pytest.param(f'{{"Pod":{POD}}}'.encode(), None, [], id="both-missing"),
     ],
 )
-def test_no_node_is_an_empty_list_in_the_form_of_the_request(
-    body: bytes, nodes: object, names: object
-) -> None:
+def test_no_node_is_an_empty_list_in_the_form_of_the_request(body, nodes, names):
     answer = json.loads(encode_error("claim is gone", decode_request(body)))
 
     assert answer == {
@@ -214,7 +208,7 @@ def test_no_node_is_an_empty_list_in_the_form_of_the_request(
         pytest.param(f'\r\n\t {{ "Pod" : {POD} , "NodeNames" : [ "a" ] }} \n', id="white-space"),
     ],
 )
-def test_keys_are_read_in_any_letter_case_and_order(body: str) -> None:
+def test_keys_are_read_in_any_letter_case_and_order(body):
     decoded = decode_request(body.encode())
 
     assert decoded == ExtenderRequest(
@@ -222,7 +216,7 @@ def test_keys_are_read_in_any_letter_case_and_order(body: str) -> None:
     )
 
 
-def test_whole_nodes_are_read_and_echoed_under_lower_case_keys() -> None:
+def test_whole_nodes_are_read_and_echoed_under_lower_case_keys():
     item = node("a", ',"spec": {"unschedulable":true}')
     decoded = decode_request(f'{{"pod":{POD},"nodes":{{"items":[{item}]}}}}'.encode())
 
@@ -234,13 +228,13 @@ def test_whole_nodes_are_read_and_echoed_under_lower_case_keys() -> None:
 @pytest.mark.parametrize(
     "metadata", ["null", '{"resourceVersion":"1","remainingItemCount":5,"continue":null}']
 )
-def test_the_metadata_of_the_node_list_is_not_looked_at(metadata: str) -> None:
+def test_the_metadata_of_the_node_list_is_not_looked_at(metadata):
     body = request(nodes=f'{{"metadata":{metadata},"items":[{node("a")}]}}')
 
     assert decode_request(body).candidates == ["a"]
 
 
-def test_the_first_of_two_nodes_of_one_name_is_echoed() -> None:
+def test_the_first_of_two_nodes_of_one_name_is_echoed():
     first, second = node("a", ',"spec":{"x":1}'), node("a", ',"spec":{"x":2}')
     decoded = decode_request(request(nodes=node_list(first, second)))
 
@@ -261,7 +255,7 @@ def test_the_first_of_two_nodes_of_one_name_is_echoed() -> None:
         pytest.param('{"metadata":{"name":"pod"},"spec":{"volumes":[{}]}}', id="empty-volume"),
     ],
 )
-def test_what_decides_nothing_may_be_anything(pod: str) -> None:
+def test_what_decides_nothing_may_be_anything(pod):
     decoded = decode_request(request(pod=pod, node_names="[]"))
 
     assert decoded.pod == NAMED_POD
@@ -281,7 +275,7 @@ def test_what_decides_nothing_may_be_anything(pod: str) -> None:
         pytest.param("null", None, id="no-spec"),
     ],
 )
-def test_the_group_of_a_pod_is_that_of_its_namespace(spec: str, group: str | None) -> None:
+def test_the_group_of_a_pod_is_that_of_its_namespace(spec, group):
     pod = f'{{"metadata":{{"name":"pod","namespace":"shop"}},"spec":{spec}}}'
 
     assert decode_request(request(pod=pod, node_names="[]")).group == group
@@ -302,7 +296,7 @@ def listed(*items: str) -> bytes:
         pytest.param(request(nodes='{"items":null}'), [], id="items-null"),
     ],
 )
-def test_scores_are_a_bare_list_of_names_in_the_order_asked(body: bytes, names: list[str]) -> None:
+def test_scores_are_a_bare_list_of_names_in_the_order_asked(body, names):
     decoded = decode_request(body)
     by_node = {name: Score(total=number) for number, name in enumerate(decoded.candidates)}
 
@@ -380,9 +374,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("body", "where"), BAD.values(), ids=BAD.keys())
-def test_a_bad_request_is_refused_in_one_line_with_the_place_of_the_error(
-    body: bytes, where: str
-) -> None:
+def test_a_bad_request_is_refused_in_one_line_with_the_place_of_the_error(body, where):
     with pytest.raises(BadRequestError) as caught:
         decode_request(body)
 

@@ -17,7 +17,6 @@ from longhorn import Unreadable
 from planner.records import Wishes
 from planner.workloads import Workload
 from tests.builders import core_document
-from tests.unit.cli.plans import Golden
 
 Document = dict[str, Any]
 APIS = {"StorageClass": "storage.k8s.io/v1", "PodDisruptionBudget": "policy/v1"}
@@ -384,7 +383,7 @@ def read(topic: str, row: str) -> object:
 
 
 @pytest.mark.parametrize(("topic", "row"), [(topic, row) for topic in ROWS for row in ROWS[topic]])
-def test_an_object_is_read_or_named(topic: str, row: str) -> None:
+def test_an_object_is_read_or_named(topic, row):
     fact, document = ROWS[topic][row]
 
     found = read(topic, row)
@@ -397,22 +396,22 @@ def test_an_object_is_read_or_named(topic: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("topic", ROWS)
-def test_all_of_an_object_is_read_so(golden: Golden, topic: str) -> None:
+def test_all_of_an_object_is_read_so(golden, topic):
     golden(f"read/{topic}", "".join(f"# {row}\n{shown(read(topic, row))}\n" for row in ROWS[topic]))
 
 
-def test_a_stateful_set_of_the_cluster_is_read_as_one_of_a_file() -> None:
+def test_a_stateful_set_of_the_cluster_is_read_as_one_of_a_file():
     document = ROWS["workloads"]["stateful-set"][1]
 
     assert isinstance(read_object(document, WRITTEN), Workload)
     assert read_object(document, PLANNED) == read_object(document, WRITTEN)
 
 
-def test_fields_that_only_plans_read_leave_a_pod_readable_for_others() -> None:
+def test_fields_that_only_plans_read_leave_a_pod_readable_for_others():
     assert isinstance(read_object(ROWS["requests"]["request-unreadable"][1]), Pod)
 
 
-def test_preferences_are_no_rules() -> None:
+def test_preferences_are_no_rules():
     preferred, required = read("rules", "preferences"), read("rules", "namespace-its-own")
 
     assert isinstance(preferred, Wishes)

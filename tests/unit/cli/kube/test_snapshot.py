@@ -9,7 +9,6 @@ import pytest
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.longhorn.resources import VOLUMES
-from app.kube.resource import Resource
 from app.kube.resources import CLAIMS
 from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
@@ -33,7 +32,7 @@ from longhorn import (
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import Workload
 from tests.builders import core_document, document, node_document
-from tests.fakes import DISK_SCHEDULES, Answer, Call, FakeApiServer, Fault, FaultKind
+from tests.fakes import DISK_SCHEDULES, Answer, Call, FakeApiServer, Fault
 from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
 pytestmark = pytest.mark.looptime
@@ -71,7 +70,7 @@ async def snapshot(
         return await read_snapshot(Connection(client), settings, scope)
 
 
-async def test_a_namespace_without_longhorn_nodes_is_told() -> None:
+async def test_a_namespace_without_longhorn_nodes_is_told():
     settings = msgspec.structs.replace(SETTINGS, longhorn_namespace="storage")
 
     _, [problem] = await snapshot(server_of(*DOCUMENTS), settings)
@@ -79,7 +78,7 @@ async def test_a_namespace_without_longhorn_nodes_is_told() -> None:
     assert problem.startswith("there is no Longhorn Node (nodes.longhorn.io) in storage; ")
 
 
-async def test_everything_is_read() -> None:
+async def test_everything_is_read():
     other = document("Volume", "other", metadata={"namespace": "another-longhorn"})
     server = server_of(*DOCUMENTS, other)
 
@@ -102,7 +101,7 @@ async def test_everything_is_read() -> None:
     assert {call.verb for call in server.calls if call.resource} == {"list"}
 
 
-async def test_disk_schedules_are_read_where_they_are_served() -> None:
+async def test_disk_schedules_are_read_where_they_are_served():
     server = server_of(*DOCUMENTS)
     server.add_resource(DISK_SCHEDULES)
     server.put(document("DiskSchedule", "uuid-disk-1"))
@@ -112,7 +111,7 @@ async def test_disk_schedules_are_read_where_they_are_served() -> None:
     assert (list(found.of(DiskSchedule)), problems) == (["uuid-disk-1"], [])
 
 
-async def test_disk_schedules_that_may_not_be_read_are_named() -> None:
+async def test_disk_schedules_that_may_not_be_read_are_named():
     server = server_of(*DOCUMENTS)
     server.add_resource(DISK_SCHEDULES)
     server.authorize = lambda call: call.resource != "diskschedules"
@@ -121,7 +120,7 @@ async def test_disk_schedules_that_may_not_be_read_are_named() -> None:
         await snapshot(server)
 
 
-async def test_large_clusters_are_read_in_pages() -> None:
+async def test_large_clusters_are_read_in_pages():
     volumes = [document("Volume", f"vol-{n:04}", spec={"size": "1"}) for n in range(1_100)]
     server = server_of(*volumes)
 
@@ -131,7 +130,7 @@ async def test_large_clusters_are_read_in_pages() -> None:
     assert sum(call.resource == "volumes" for call in server.calls) == 3
 
 
-async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
+async def test_objects_that_cannot_be_read_are_told_and_count():
     broken = document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
 
     found, problems = await snapshot(server_of(*DOCUMENTS, broken))
@@ -149,9 +148,7 @@ async def test_objects_that_cannot_be_read_are_told_and_count() -> None:
         pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
     ],
 )
-async def test_kind_that_cannot_be_listed_is_named(
-    resource: Resource, kind: FaultKind, text: str
-) -> None:
+async def test_kind_that_cannot_be_listed_is_named(resource, kind, text):
     server, name = server_of(*DOCUMENTS), resource.name
 
     def concerns(call: Call) -> bool:
@@ -190,7 +187,7 @@ PLAN_DOCUMENTS = [
 ]
 
 
-async def test_what_plans_rest_on_is_read_for_them() -> None:
+async def test_what_plans_rest_on_is_read_for_them():
     found, problems = await snapshot(server_of(*PLAN_DOCUMENTS), scope=PLANNING)
 
     assert problems == []
@@ -209,7 +206,7 @@ async def test_what_plans_rest_on_is_read_for_them() -> None:
     assert {resource.record for resource in PLANNED.values()} | {PersistentVolume} == read
 
 
-async def test_what_only_plans_read_is_not_asked_for_otherwise() -> None:
+async def test_what_only_plans_read_is_not_asked_for_otherwise():
     server = server_of(*PLAN_DOCUMENTS)
 
     found, _ = await snapshot(server)
@@ -219,7 +216,7 @@ async def test_what_only_plans_read_is_not_asked_for_otherwise() -> None:
 
 
 @pytest.mark.parametrize("resource", [PODS, KUBERNETES_NODES, SERVICES, BUDGETS, *WORKLOADS])
-async def test_a_plan_says_what_it_means_that_a_kind_may_not_be_listed(resource: Resource) -> None:
+async def test_a_plan_says_what_it_means_that_a_kind_may_not_be_listed(resource):
     server = server_of(*PLAN_DOCUMENTS)
     server.faults.append(
         Fault(

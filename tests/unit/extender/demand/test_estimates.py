@@ -45,12 +45,12 @@ def new_volume(name: str, **how: Any) -> Volume:
     return replace(volume(name, **how), is_estimate=True)
 
 
-def test_estimate_with_the_fewest_parameters() -> None:
+def test_estimate_with_the_fewest_parameters():
     assert estimate(claim(), storage_class()) == new_volume("pvc-uid-data")
     assert estimate(claim(uid=""), storage_class()) == new_volume("default/data")
 
 
-def test_estimate_with_every_parameter_that_matters() -> None:
+def test_estimate_with_every_parameter_that_matters():
     everything = bare_class(
         parameters={
             "numberOfReplicas": "1",
@@ -91,11 +91,11 @@ def test_estimate_with_every_parameter_that_matters() -> None:
         ),
     ],
 )
-def test_locality(parameters: dict[str, str], expected: Locality) -> None:
+def test_locality(parameters, expected):
     assert estimate(claim(), bare_class(parameters=parameters)).locality is expected
 
 
-def test_sharded_volume_is_never_local() -> None:
+def test_sharded_volume_is_never_local():
     found = estimate(claim(), sharded(), default_data_locality="best-effort")
 
     assert found.locality is Locality.DISABLED
@@ -109,7 +109,7 @@ def sharded(**parameters: str) -> StorageClass:
     return bare_class(parameters={"dataEngine": "v2", **named})
 
 
-def test_shards_of_a_volume_that_is_yet_to_be_made() -> None:
+def test_shards_of_a_volume_that_is_yet_to_be_made():
     found = estimate(claim(), sharded())
 
     assert (found.data_chunks, found.wanted_replicas) == (4, 6)
@@ -132,13 +132,13 @@ SHARDED = sharded().parameters
         {"stripSizeKB": ""},
     ],
 )
-def test_shards_that_longhorn_would_refuse(wrong: dict[str, str]) -> None:
+def test_shards_that_longhorn_would_refuse(wrong):
     [name] = wrong
     with pytest.raises(UnresolvableClaimError, match=f"dataLayout.{name}"):
         estimate(claim(), sharded(**wrong))
 
 
-def test_shards_need_data_engine_v2() -> None:
+def test_shards_need_data_engine_v2():
     parameters = dict(sharded().parameters)
     del parameters["dataEngine"]
     with pytest.raises(UnresolvableClaimError, match="dataEngine"):
@@ -156,7 +156,7 @@ def test_shards_need_data_engine_v2() -> None:
         pytest.param(False, {"migratable": "true"}, False, id="rwo-is-never-migratable"),
     ],
 )
-def test_shared(*, read_write_many: bool, parameters: dict[str, str], shared: bool) -> None:
+def test_shared(*, read_write_many, parameters, shared):
     asked = claim(read_write_many=read_write_many)
 
     assert estimate(asked, storage_class(**parameters)).shared is shared
@@ -220,7 +220,7 @@ NO_VOLUME = "(spaces count), so no volume can be created"
     ],
     ids=str,
 )
-def test_class_of_which_no_volume_can_be_made(parameters: dict[str, str], expected: str) -> None:
+def test_class_of_which_no_volume_can_be_made(parameters, expected):
     strict = {"dataLocality": "strict-local"} if "numberOfReplicas" in parameters else {}
     asked = claim()
     with pytest.raises(UnresolvableClaimError) as caught:
@@ -229,7 +229,7 @@ def test_class_of_which_no_volume_can_be_made(parameters: dict[str, str], expect
     assert str(caught.value) == f"StorageClass local has {expected}"
 
 
-def test_strict_local_class_without_a_count_says_so() -> None:
+def test_strict_local_class_without_a_count_says_so():
     with pytest.raises(UnresolvableClaimError) as caught:
         estimate(claim(), bare_class(parameters={"dataLocality": "strict-local"}))
 
@@ -239,7 +239,7 @@ def test_strict_local_class_without_a_count_says_so() -> None:
     )
 
 
-def test_negative_size() -> None:
+def test_negative_size():
     with pytest.raises(UnresolvableClaimError) as caught:
         estimate(claim(size_bytes=-1), storage_class())
 
@@ -248,7 +248,7 @@ def test_negative_size() -> None:
     )
 
 
-def test_tags_of_nodes_do_not_matter_to_shards() -> None:
+def test_tags_of_nodes_do_not_matter_to_shards():
     class_ = sharded(dataChunks="1", parityChunks="1", stripSizeKB="4")
     of_one = bare_class(parameters={**class_.parameters, "nodeSelector": "fast"})
     nodes = [
@@ -264,9 +264,7 @@ def test_tags_of_nodes_do_not_matter_to_shards() -> None:
     [(claim("vol"), {}), (claim("vol", read_write_many=True), {}), (claim("vol"), SHARDED)],
     ids=["disabled", "shared", "sharded"],
 )
-def test_no_volume_is_created_with_a_tag_that_no_disk_has(
-    asked: Claim, parameters: dict[str, str]
-) -> None:
+def test_no_volume_is_created_with_a_tag_that_no_disk_has(asked, parameters):
     of_no_disk = bare_class(parameters={**parameters, "diskSelector": "none"})
 
     with pytest.raises(UnresolvableClaimError, match="tag 'none' is on no Longhorn disk"):
@@ -274,19 +272,19 @@ def test_no_volume_is_created_with_a_tag_that_no_disk_has(
 
 
 @pytest.mark.parametrize("count", ["21", "-1", "3.5", "many", str(2**70)])
-def test_a_count_of_replicas_that_longhorn_refuses(count: str) -> None:
+def test_a_count_of_replicas_that_longhorn_refuses(count):
     with pytest.raises(UnresolvableClaimError, match="numberOfReplicas"):
         estimate(claim(), storage_class(numberOfReplicas=count))
 
 
 @pytest.mark.parametrize(("count", "expected"), [("1", 1), ("20", 20), ("0", 3), ("", 3)])
-def test_how_many_replicas_the_volume_will_have(count: str, expected: int) -> None:
+def test_how_many_replicas_the_volume_will_have(count, expected):
     parameters = {"numberOfReplicas": count} if count else {}
 
     assert estimate(claim(), bare_class(parameters=parameters)).wanted_replicas == expected
 
 
-def test_anti_affinities_of_the_class() -> None:
+def test_anti_affinities_of_the_class():
     found = estimate(
         claim(),
         storage_class(replicaSoftAntiAffinity="enabled", replicaZoneSoftAntiAffinity="disabled"),
@@ -318,13 +316,11 @@ def test_anti_affinities_of_the_class() -> None:
         ),
     ],
 )
-def test_backing_image_made_along_with_the_volume(
-    parameters: dict[str, str], expected: BackingImage | None
-) -> None:
+def test_backing_image_made_along_with_the_volume(parameters, expected):
     assert future_backing_image(bare_class(parameters=parameters)) == expected
 
 
-def test_selectors_of_a_future_backing_image_bind_the_volume() -> None:
+def test_selectors_of_a_future_backing_image_bind_the_volume():
     from_image = storage_class(
         backingImage="image", backingImageDataSourceType="download", backingImageDiskSelector="ssd"
     )
@@ -344,9 +340,7 @@ def test_selectors_of_a_future_backing_image_bind_the_volume() -> None:
         ),
     ],
 )
-def test_default_that_cannot_be_read_is_named_where_it_is_needed(
-    name: str, value: object, parameters: dict[str, str]
-) -> None:
+def test_default_that_cannot_be_read_is_named_where_it_is_needed(name, value, parameters):
     written = read(document("Setting", name, value=value))
     view = view_of(node(), claim("vol"), bare_class(parameters=parameters), written)
 
@@ -357,11 +351,11 @@ def test_default_that_cannot_be_read_is_named_where_it_is_needed(
 @pytest.mark.parametrize(
     ("name", "value"), [("default-data-locality", "local"), ("default-replica-count", "three")]
 )
-def test_default_that_is_not_needed_may_be_anything(name: str, value: str) -> None:
+def test_default_that_is_not_needed_may_be_anything(name, value):
     assert fits(view_of(node(), claim("vol"), storage_class(), setting(name, value)))
 
 
-def test_other_settings_do_not_decide_what_a_class_leads_to() -> None:
+def test_other_settings_do_not_decide_what_a_class_leads_to():
     unreadable = setting("storage-over-provisioning-percentage", "abc")
     view = view_of(node(), claim("vol"), bare_class(), unreadable)
 
@@ -373,9 +367,7 @@ SOURCE = volume("source", size_bytes=7 * GIB, replicas=3)
 
 
 @pytest.mark.parametrize(("mode", "replicas_first"), [("full-copy", 1), ("linked-clone", 3)])
-def test_a_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(
-    mode: str, replicas_first: int
-) -> None:
+def test_a_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(mode, replicas_first):
     source = replace(SOURCE, disk_type="block")
     view = view_of(CLUSTER, *bound(source))
     class_ = storage_class(numberOfReplicas="3", cloneMode=mode, dataEngine="v2")
@@ -387,7 +379,7 @@ def test_a_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(
     assert due_replicas(copy, (), view.settings, attaching=True).anywhere == replicas_first
 
 
-def test_nothing_is_refused_of_a_copy_whose_source_has_a_volume_that_was_not_read() -> None:
+def test_nothing_is_refused_of_a_copy_whose_source_has_a_volume_that_was_not_read():
     source = claim("source", persistent_volume="pv")
 
     copy = estimate_volume(claim(copy_of="source"), storage_class(), view_of(CLUSTER, source))
@@ -396,12 +388,12 @@ def test_nothing_is_refused_of_a_copy_whose_source_has_a_volume_that_was_not_rea
 
 
 @pytest.mark.parametrize(("value", "soft"), [("zonal", True), ("regional", None), ("any", None)])
-def test_replicas_of_a_zonal_volume_share_their_zone(value: str, *, soft: bool | None) -> None:
+def test_replicas_of_a_zonal_volume_share_their_zone(value, *, soft):
     assert estimate(claim(), storage_class(volumeTopology=value)).zone_soft_anti_affinity is soft
 
 
 @pytest.mark.parametrize("value", ["[]", "null", '[{"name":"daily","isGroup":true}]', '[{"a":1}]'])
-def test_jobs_that_longhorn_can_read(value: str) -> None:
+def test_jobs_that_longhorn_can_read(value):
     estimate(claim(), storage_class(recurringJobSelector=value))
 
 
@@ -410,7 +402,7 @@ def test_jobs_that_longhorn_can_read(value: str) -> None:
     [{"numberOfReplicas": "3"}, {"dataLocality": "best-effort"}, {"backingImage": "image"}],
     ids=str,
 )
-def test_what_longhorn_refuses_of_a_volume_with_shards(wrong: dict[str, str]) -> None:
+def test_what_longhorn_refuses_of_a_volume_with_shards(wrong):
     [name] = wrong
     with pytest.raises(UnresolvableClaimError, match=f"has {name} .*; leave it out"):
         estimate(claim(), bare_class(parameters={**sharded().parameters, **wrong}))
@@ -527,9 +519,7 @@ def test_what_longhorn_refuses_of_a_volume_with_shards(wrong: dict[str, str]) ->
         ),
     ],
 )
-def test_what_longhorn_refuses_of_a_claim(
-    asked: Claim, parameters: dict[str, str], expected: str | None
-) -> None:
+def test_what_longhorn_refuses_of_a_claim(asked, parameters, expected):
     named = {key.replace("__", "."): value for key, value in parameters.items()}
     class_ = storage_class(**named)
     view = view_of(
@@ -552,14 +542,14 @@ def test_what_longhorn_refuses_of_a_claim(
 
 
 @pytest.mark.parametrize("source", ["", "upload"])
-def test_no_volume_is_made_of_an_image_that_is_not_there(source: str) -> None:
+def test_no_volume_is_made_of_an_image_that_is_not_there(source):
     class_ = storage_class(backingImage="none", backingImageDataSourceType=source)
 
     with pytest.raises(UnresolvableClaimError, match="BackingImage none is not in the cluster"):
         estimate(claim(), class_)
 
 
-def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go() -> None:
+def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go():
     view = view_of(CLUSTER)
 
     requests.new_volume(claim(), storage_class(backingImage="a", dataLocality="disabled"), view)
@@ -570,12 +560,12 @@ def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replica
     assert local.backing_image == "a"
 
 
-def test_a_size_is_not_held_against_an_image_that_is_not_ready() -> None:
+def test_a_size_is_not_held_against_an_image_that_is_not_ready():
     estimate(claim(size_bytes=1), storage_class(backingImage="image"))
 
 
 @pytest.mark.parametrize(("value", "is_refused"), [("false", True), ("true", False), (None, False)])
-def test_a_data_engine_that_is_switched_off(value: str | None, *, is_refused: bool) -> None:
+def test_a_data_engine_that_is_switched_off(value, *, is_refused):
     settings = {"v2_data_engine": value} if value else {}
     refused = pytest.raises(UnresolvableClaimError, match="set Longhorn's setting v2-data-engine")
     with refused if is_refused else nullcontext():

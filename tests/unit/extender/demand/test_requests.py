@@ -7,7 +7,7 @@ from app.kube.resource import AnyRecord
 from extender import PodRef, UnresolvableClaimError
 from extender.demand.requests import PodRequest, WantedVolume, resolve
 from extender.kubernetes import StorageClass
-from longhorn import Locality, Need, TopologyTerm, Unreadable, Volume
+from longhorn import Locality, Need, TopologyTerm, Unreadable
 from tests.builders import (
     GIB,
     MIB,
@@ -45,27 +45,27 @@ def resolved(
     return resolve(pod(*claims), view_of(*records)).volumes
 
 
-def test_pod_without_claims_needs_nothing() -> None:
+def test_pod_without_claims_needs_nothing():
     empty = PodRef(namespace="default", name="pod", uid="u", claims=())
 
     assert resolve(empty, view_of()) == PodRequest(pod=empty, volumes=())
 
 
-def test_a_claim_that_names_no_class_is_of_the_default_one() -> None:
+def test_a_claim_that_names_no_class_is_of_the_default_one():
     records = claim("vol", storage_class=None), default()
 
     assert [each.name for each in resolved(*records)] == ["pvc-uid-vol"]
 
 
 @pytest.mark.parametrize("driver", ["driver.longhorn.io", "io.rancher.longhorn"])
-def test_driver_names_of_longhorn(driver: str) -> None:
+def test_driver_names_of_longhorn(driver):
     records = volume(), persistent_volume(driver=driver), claim("vol", persistent_volume="pv")
 
     assert resolved(*records) == (local(),)
 
 
 @pytest.mark.parametrize("provisioner", ["driver.longhorn.io", "rancher.io/longhorn"])
-def test_provisioner_names_of_longhorn(provisioner: str) -> None:
+def test_provisioner_names_of_longhorn(provisioner):
     records = claim("vol"), storage_class(provisioner=provisioner)
 
     [found] = resolved(*records)
@@ -97,22 +97,22 @@ def test_provisioner_names_of_longhorn(provisioner: str) -> None:
         ),
     ],
 )
-def test_other_storage_is_passed_over(records: list[AnyRecord]) -> None:
+def test_other_storage_is_passed_over(records):
     assert resolved(*records) == ()
 
 
-def test_existing_volume_is_taken_rather_than_an_estimate() -> None:
+def test_existing_volume_is_taken_rather_than_an_estimate():
     existing = volume("pvc-uid-vol", size_bytes=20 * GIB)
     records = existing, claim("vol", size_bytes=10 * GIB), storage_class()
 
     assert resolved(*records) == (local("pvc-uid-vol", size_bytes=20 * GIB),)
 
 
-def test_claim_named_twice_counts_once() -> None:
+def test_claim_named_twice_counts_once():
     assert resolved(*bound(volume()), claims=("vol", "vol")) == (local(),)
 
 
-def test_two_claims_of_one_volume_count_once() -> None:
+def test_two_claims_of_one_volume_count_once():
     records = (
         volume(),
         persistent_volume("pv-1"),
@@ -124,7 +124,7 @@ def test_two_claims_of_one_volume_count_once() -> None:
     assert resolved(*records, claims=("a", "b")) == (local(),)
 
 
-def test_local_volumes_are_in_the_order_of_the_claims() -> None:
+def test_local_volumes_are_in_the_order_of_the_claims():
     strict, far = Locality.STRICT_LOCAL, Locality.DISABLED
     records = bound(volume("b"), volume("far", locality=far), volume("a", locality=strict))
 
@@ -133,7 +133,7 @@ def test_local_volumes_are_in_the_order_of_the_claims() -> None:
     assert found == (local("b"), local("a", strict=True))
 
 
-def test_two_unbound_claims_without_uid_are_two_volumes() -> None:
+def test_two_unbound_claims_without_uid_are_two_volumes():
     records = claim("a", uid=""), claim("b", uid=""), storage_class()
 
     assert len(resolved(*records, claims=("a", "b"))) == 2
@@ -155,11 +155,11 @@ def test_two_unbound_claims_without_uid_are_two_volumes() -> None:
         ),
     ],
 )
-def test_volume_that_need_not_be_local_is_left_out(volume: Volume) -> None:
+def test_volume_that_need_not_be_local_is_left_out(volume):
     assert resolved(*bound(volume)) == ()
 
 
-def test_need_has_all_that_a_replica_asks_for() -> None:
+def test_need_has_all_that_a_replica_asks_for():
     demanding = volume(
         size_bytes=20 * GIB,
         actual_bytes=30 * GIB,
@@ -181,7 +181,7 @@ def test_need_has_all_that_a_replica_asks_for() -> None:
     )
 
 
-def test_selectors_of_the_backing_image_are_kept_apart() -> None:
+def test_selectors_of_the_backing_image_are_kept_apart():
     records = (
         *bound(volume(backing_image="image", disk_selector=["ssd"])),
         backing_image(node_selector=["storage"], disk_selector=["nvme"]),
@@ -250,9 +250,7 @@ def broken(kind: str, name: str) -> Unreadable:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_claim_of_which_no_volume_is_known(
-    records: list[AnyRecord | Unreadable], expected: str
-) -> None:
+def test_claim_of_which_no_volume_is_known(records, expected):
     """Whatever else is good: one bad claim is enough."""
     with pytest.raises(UnresolvableClaimError) as caught:
         resolved(*bound(volume("good")), *records, claims=("good", "vol"))
@@ -261,14 +259,14 @@ def test_claim_of_which_no_volume_is_known(
     assert expected.startswith(f"{caught.value.kind} {caught.value.name} ")
 
 
-def test_tag_may_be_on_a_node_that_cannot_be_read() -> None:
+def test_tag_may_be_on_a_node_that_cannot_be_read():
     broken = read_as_unreadable(document("Node", "node-2", spec={"tags": ["fast"], "disks": 5}))
     view = view_of(node(), claim("vol"), storage_class(nodeSelector="fast"), broken)
 
     assert [local.name for local in resolve(pod("vol"), view).volumes] == ["pvc-uid-vol"]
 
 
-def test_no_node_is_judged_for_a_claim_that_longhorn_refuses() -> None:
+def test_no_node_is_judged_for_a_claim_that_longhorn_refuses():
     encrypted = storage_class(encrypted="true")
 
     with pytest.raises(UnresolvableClaimError, match="asks for 12 MiB"):

@@ -19,14 +19,14 @@ def item(name: str, logical: int, physical: int = 0) -> Item:
     return Item(name, logical, physical, KIND)
 
 
-def test_the_fuller_disk_is_not_the_nearest() -> None:
+def test_the_fuller_disk_is_not_the_nearest():
     disks = disk("disk-1", scheduled_bytes=80 * GIB), disk("disk-2", scheduled_bytes=60 * GIB)
     view = view_of(node("node-1", *disks), *bound(volume(size_bytes=50 * GIB)))
 
     assert shortfalls(ask(view)) == {NODE: (Shortfall(TWO, 10 * GIB, LOGICAL),)}
 
 
-def test_every_disk_that_could_help_is_named_if_asked_for() -> None:
+def test_every_disk_that_could_help_is_named_if_asked_for():
     disks = (
         disk("disk-1", scheduled_bytes=80 * GIB),
         disk("disk-2", scheduled_bytes=60 * GIB),
@@ -39,7 +39,7 @@ def test_every_disk_that_could_help_is_named_if_asked_for() -> None:
     assert found == {NODE: (Shortfall(TWO, 10 * GIB, LOGICAL), Shortfall(ONE, 30 * GIB, LOGICAL))}
 
 
-def test_a_volume_that_holds_much_is_short_of_what_is_available() -> None:
+def test_a_volume_that_holds_much_is_short_of_what_is_available():
     full = disk(available_bytes=30 * GIB)
     view = view_of(node("node-1", full), *bound(volume(size_bytes=GIB, actual_bytes=15 * GIB)))
 
@@ -49,7 +49,7 @@ def test_a_volume_that_holds_much_is_short_of_what_is_available() -> None:
     assert found == Shortfall(ONE, 10 * GIB + 1, PHYSICAL)
 
 
-def test_volumes_that_do_not_fit_together_are_short_together() -> None:
+def test_volumes_that_do_not_fit_together_are_short_together():
     wanted = bound(volume("a", size_bytes=60 * GIB), volume("b", size_bytes=60 * GIB))
     view = view_of(node(), *wanted)
 
@@ -58,14 +58,14 @@ def test_volumes_that_do_not_fit_together_are_short_together() -> None:
     assert found == {NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)}
 
 
-def test_what_longhorn_is_about_to_place_counts() -> None:
+def test_what_longhorn_is_about_to_place_counts():
     other = volume("other", size_bytes=70 * GIB)
     view = view_of(node(), *bound(volume(size_bytes=50 * GIB)), other, pending(size_bytes=70 * GIB))
 
     assert shortfalls(ask(view)) == {NODE: (Shortfall(ONE, 20 * GIB, LOGICAL),)}
 
 
-def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
+def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go():
     remote = volume(size_bytes=110 * GIB, locality=Locality.DISABLED)
     closed = node("node-2", allow_scheduling=False)
     view = view_of(node(), closed, *bound(remote))
@@ -73,7 +73,7 @@ def test_a_replica_that_finds_room_nowhere_is_short_where_it_could_go() -> None:
     assert shortfalls(ask(view)) == {NODE: (Shortfall(ONE, 10 * GIB, LOGICAL),)}
 
 
-def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
+def test_nodes_rejected_for_other_reasons_are_short_of_nothing():
     view = view_of(node(ready=False), *bound(volume(size_bytes=500 * GIB)))
 
     assert shortfalls(ask(view)) == {}
@@ -95,13 +95,11 @@ def test_nodes_rejected_for_other_reasons_are_short_of_nothing() -> None:
     ],
     ids=["logical", "physical", "over-full", "other-kind", "wrong-kind-alone", "no-disk"],
 )
-def test_the_least_growth_is_exact(
-    items: list[Item], bins: list[Bin], expected: Shortfall | None
-) -> None:
+def test_the_least_growth_is_exact(items, bins, expected):
     assert least_growth(items, bins, Trials(STEPS)) == expected
 
 
-def test_what_is_not_decided_within_the_limit_of_all_trials_does_not_fit() -> None:
+def test_what_is_not_decided_within_the_limit_of_all_trials_does_not_fit():
     items = [item(str(number), size) for number, size in enumerate((8, 6, 7, 8, 2))]
     bins = [Bin("disk-1", 0, 19, 0), Bin("disk-2", 0, 13, 0)]
     steps = pack(items, bins, step_limit=STEPS).steps

@@ -29,7 +29,7 @@ def whole(*records: AnyRecord, on: NodeName | None) -> Spread:
     return found
 
 
-def test_one_replica_is_beside_the_pod_and_the_others_on_other_nodes() -> None:
+def test_one_replica_is_beside_the_pod_and_the_others_on_other_nodes():
     nodes = [node(f"node-{number}") for number in (1, 2, 3)]
 
     found = whole(*nodes, *bound(volume(replicas=3)), on=TWO)
@@ -37,7 +37,7 @@ def test_one_replica_is_beside_the_pod_and_the_others_on_other_nodes() -> None:
     assert (found.local, sorted(found.others), found.missing) == (TWO, [ONE, THREE], 0)
 
 
-def test_replicas_that_exist_stay_where_they_are() -> None:
+def test_replicas_that_exist_stay_where_they_are():
     nodes = [node("node-1"), node("node-2")]
 
     found = whole(*nodes, *bound(volume(replicas=1)), replica(), on=ONE)
@@ -45,7 +45,7 @@ def test_replicas_that_exist_stay_where_they_are() -> None:
     assert found == Spread(volume=VOL, wanted=1, placed=(ONE,))
 
 
-def test_two_nodes_are_too_few_for_three_replicas_that_share_none() -> None:
+def test_two_nodes_are_too_few_for_three_replicas_that_share_none():
     nodes = [node("node-1"), node("node-2")]
 
     found = whole(*nodes, *bound(volume(replicas=3)), on=ONE)
@@ -54,7 +54,7 @@ def test_two_nodes_are_too_few_for_three_replicas_that_share_none() -> None:
     assert found.roomy == (ONE, TWO)
 
 
-def test_one_zone_is_too_few_for_two_replicas_that_share_none() -> None:
+def test_one_zone_is_too_few_for_two_replicas_that_share_none():
     apart = setting("replica-zone-soft-anti-affinity", "false")
     nodes = [node("node-1", zone="east"), node("node-2", zone="east")]
 
@@ -63,7 +63,7 @@ def test_one_zone_is_too_few_for_two_replicas_that_share_none() -> None:
     assert (found.missing, found.hindrance) == (1, Hindrance.ZONES)
 
 
-def test_full_disks_hinder_by_their_room() -> None:
+def test_full_disks_hinder_by_their_room():
     full = node("node-2", disk(scheduled_bytes=95 * GIB))
 
     found = whole(node(), full, *bound(volume(size_bytes=200 * GIB)), on=None)
@@ -71,7 +71,7 @@ def test_full_disks_hinder_by_their_room() -> None:
     assert (found.missing, found.hindrance, found.roomy) == (1, Hindrance.ROOM, ())
 
 
-def test_disks_that_take_nothing_hinder_whatever_their_tags() -> None:
+def test_disks_that_take_nothing_hinder_whatever_their_tags():
     nodes = [node("node-1", disk(schedulable=False)), node("node-2", allow_scheduling=False)]
 
     found = whole(*nodes, *bound(volume(disk_selector=["ssd"])), on=None)
@@ -79,7 +79,7 @@ def test_disks_that_take_nothing_hinder_whatever_their_tags() -> None:
     assert (found.missing, found.hindrance) == (1, Hindrance.USABLE_DISKS)
 
 
-def test_tags_that_no_disk_has_hinder_by_the_disks() -> None:
+def test_tags_that_no_disk_has_hinder_by_the_disks():
     remote = volume(locality=Locality.DISABLED, disk_selector=["ssd"])
 
     found = whole(node(), *bound(remote), on=None)
@@ -87,7 +87,7 @@ def test_tags_that_no_disk_has_hinder_by_the_disks() -> None:
     assert (found.missing, found.hindrance) == (1, Hindrance.DISKS)
 
 
-def test_what_is_held_for_other_pods_is_not_taken() -> None:
+def test_what_is_held_for_other_pods_is_not_taken():
     other = volume("other", size_bytes=95 * GIB)
     view = view_of(node("node-1"), node("node-2"), *bound(volume(replicas=2)), *bound(other))
     held = hold("another", volumes=(), nodes=["node-2"], only_candidate=True)

@@ -440,7 +440,7 @@ def walk(random: Random, moves: int) -> list[Ended]:
     return machine.ended
 
 
-def test_holds_end_in_each_way_there_is() -> None:
+def test_holds_end_in_each_way_there_is():
     """Otherwise the ledger and the model would agree about less than all."""
     random = Random(1)
 

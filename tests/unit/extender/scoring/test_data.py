@@ -1,7 +1,5 @@
 """What of a pod's data is on a node, or near it."""
 
-from typing import Any
-
 import pytest
 
 from extender.demand.requests import resolve
@@ -41,9 +39,7 @@ DISABLED = volume(locality=Locality.DISABLED, replicas=2)
         pytest.param({"active": False}, 0, id="duplicate-of-a-migration"),
     ],
 )
-def test_a_replica_counts_by_what_longhorn_keeps_in_it(
-    state: dict[str, Any], expected: float
-) -> None:
+def test_a_replica_counts_by_what_longhorn_keeps_in_it(state, expected):
     found = near([BEST_EFFORT], replica(on="node-4", **state))
 
     assert shares(found) == [0, 0, 0, expected]
@@ -57,19 +53,17 @@ def test_a_replica_counts_by_what_longhorn_keeps_in_it(
         pytest.param([DISABLED], [1, 1 / 6, 0, 0], id="disabled"),
     ],
 )
-def test_in_its_zone_all_of_a_volume_is_worth_a_third(
-    volumes: list[Volume], expected: list[float]
-) -> None:
+def test_in_its_zone_all_of_a_volume_is_worth_a_third(volumes, expected):
     assert shares(near(volumes, replica())) == [round(each, 4) for each in expected]
 
 
-def test_both_replicas_of_a_zone_count() -> None:
+def test_both_replicas_of_a_zone_count():
     found = near([DISABLED], replica("r-1", on="node-1"), replica("r-2", on="node-3"))
 
     assert shares(found) == [1, 0.1667, 1, 0]
 
 
-def test_volumes_weigh_by_their_size_and_by_what_a_local_replica_saves() -> None:
+def test_volumes_weigh_by_their_size_and_by_what_a_local_replica_saves():
     """A copy of all of one best-effort volume, half of the reads and copies of a disabled one."""
     large = volume("large", size_bytes=40 * GIB, locality=Locality.DISABLED, replicas=2)
     small = volume("small", size_bytes=10 * GIB)
@@ -81,7 +75,7 @@ def test_volumes_weigh_by_their_size_and_by_what_a_local_replica_saves() -> None
     assert shares(found) == [0.3333, 0.1111, 0.6667, 0]
 
 
-def test_a_volume_without_data_changes_nothing() -> None:
+def test_a_volume_without_data_changes_nothing():
     """Wherever the pod goes, nothing of it has to move."""
     new = volume("new", size_bytes=1_000 * GIB)
 
@@ -91,19 +85,19 @@ def test_a_volume_without_data_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "elsewhere", [volume(shared=True), volume(standby=True), volume(data_chunks=2)]
 )
-def test_volumes_that_are_not_attached_to_the_pods_node_count_nowhere(elsewhere: Volume) -> None:
+def test_volumes_that_are_not_attached_to_the_pods_node_count_nowhere(elsewhere):
     found = near([elsewhere], replica())
 
     assert shares(found) == [0, 0, 0, 0]
 
 
-def test_a_volume_of_which_the_size_is_not_known_counts_nowhere() -> None:
+def test_a_volume_of_which_the_size_is_not_known_counts_nowhere():
     found = near([volume(size_bytes=0, locality=Locality.DISABLED)], replica())
 
     assert shares(found) == [0, 0, 0, 0]
 
 
-def test_more_replicas_than_wanted_are_worth_no_more_than_all() -> None:
+def test_more_replicas_than_wanted_are_worth_no_more_than_all():
     """Best-effort makes one more before it takes one away."""
     found = near([BEST_EFFORT], replica("r-1", on="node-1"), replica("r-2", on="node-2"))
 

@@ -1,7 +1,6 @@
 """Scores of whole clusters: what is not accepted has nothing, and parts add up as documented."""
 
 from collections.abc import Sequence
-from random import Random
 
 import msgspec
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from extender import Balance, ClusterView, Extender, Ledger, Scores
 from extender.scoring import Score
-from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, Weights, scores_of
+from extender.scoring.scores import WITH_DATA, WITHOUT_DATA, scores_of
 from extender.view import ChangeLog
 from longhorn import Locality, Node, NodeName
 from tests.builders import (
@@ -28,7 +27,7 @@ from tests.builders import (
     volume,
 )
 from tests.effort import examples
-from tests.strategies import Cluster, clusters
+from tests.strategies import clusters
 
 FEWER = settings(max_examples=examples(60))
 """Every example is a whole cluster, and scored several times."""
@@ -79,15 +78,13 @@ def of_disks(name: str, *gib: int, **fields: object) -> Node:
         pytest.param(WITHOUT_DATA, 0.0, 0.24, 2, id="rounded-down"),
     ],
 )
-def test_the_total_is_made_of_parts(
-    weights: Weights, data: float, balance: float, expected: int
-) -> None:
+def test_the_total_is_made_of_parts(weights, data, balance, expected):
     found = scores_of(weights, [data], [balance])
 
     assert found == [Score(expected, data, balance)]
 
 
-def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing() -> None:
+def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothing():
     view = view_of(of_disks("node-1", 100), of_disks("node-2", 5), *bound(volume()))
     candidates = ["unknown", "node-2", "node-1", "node-2"]
 
@@ -98,7 +95,7 @@ def test_every_candidate_has_a_score_in_the_order_asked_and_rejected_ones_nothin
     assert found["node-1"] == Score(9, 0.0, 0.9)
 
 
-def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
+def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike():
     view = view_of(of_disks("node-1", 100), of_disks("node-2", 5))
     other = msgspec.structs.replace(pod(), claims=())
 
@@ -107,7 +104,7 @@ def test_a_pod_without_longhorn_volumes_likes_all_nodes_alike() -> None:
     assert {*by_name(found).values()} == {Score()}
 
 
-def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
+def test_a_pod_of_remote_volumes_goes_beside_their_replicas():
     nodes = [of_disks(f"node-{n}", 100, zone=zone) for n, zone in enumerate("aabb")]
     view = view_of(
         *nodes,
@@ -119,7 +116,7 @@ def test_a_pod_of_remote_volumes_goes_beside_their_replicas() -> None:
     assert totals(scored(view, "vol")) == {"node-0": 7, "node-1": 1, "node-2": 4, "node-3": 0}
 
 
-def test_a_node_with_two_kinds_of_disks_is_worth_as_much_as_one_of_the_same_room() -> None:
+def test_a_node_with_two_kinds_of_disks_is_worth_as_much_as_one_of_the_same_room():
     """The volumes may go to disks with and without tags."""
     kinds = [disk("fast", tags=["ssd"]), disk("slow")]
     alike = [disk(name) for name in ("one", "other")]
@@ -132,7 +129,7 @@ def test_a_node_with_two_kinds_of_disks_is_worth_as_much_as_one_of_the_same_room
     assert found["kinds"].total == 10
 
 
-def test_a_full_node_with_the_data_is_better_than_an_empty_one_in_its_zone() -> None:
+def test_a_full_node_with_the_data_is_better_than_an_empty_one_in_its_zone():
     full = disk("disk-0", maximum_bytes=1_000 * GIB, scheduled_bytes=980 * GIB)
     view = view_of(
         node("full", full, zone="a"),
@@ -144,7 +141,7 @@ def test_a_full_node_with_the_data_is_better_than_an_empty_one_in_its_zone() -> 
     assert totals(scored(view, "old", "new")) == {"full": 7, "empty": 5}
 
 
-def test_what_is_held_and_pending_on_a_node_counts() -> None:
+def test_what_is_held_and_pending_on_a_node_counts():
     view = view_of(*(of_disks(f"node-{n}", 100) for n in (1, 2, 3)), *bound(volume()))
     crowded = view_of(
         *(of_disks(f"node-{n}", 100) for n in (1, 2, 3)),
@@ -159,7 +156,7 @@ def test_what_is_held_and_pending_on_a_node_counts() -> None:
     assert scored(crowded, "vol")["node-3"].balance == pytest.approx(0.8 * 8 / 9)
 
 
-def test_the_more_is_on_its_way_to_a_node_the_less_it_is_worth_but_never_nothing() -> None:
+def test_the_more_is_on_its_way_to_a_node_the_less_it_is_worth_but_never_nothing():
     names = [f"held-{number}" for number in range(8)]
     view = view_of(of_disks("node-1", 100), *bound(volume(), *(volume(name) for name in names)))
     ledger, found = Ledger(), list[float]()
@@ -172,7 +169,7 @@ def test_the_more_is_on_its_way_to_a_node_the_less_it_is_worth_but_never_nothing
     assert found[-1] > 0
 
 
-def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
+def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole():
     view = view_of(
         of_disks("large", 1_000),
         of_disks("small", 100),
@@ -189,7 +186,7 @@ def test_spread_fills_nodes_evenly_and_pack_keeps_large_disks_whole() -> None:
     assert totals(off) == {"large": 0, "small": 0, "many": 0}
 
 
-def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
+def test_balance_is_about_disks_that_the_volumes_may_use():
     def tagged(name: str, hdd_bytes: int) -> Node:
         ssd = disk("ssd", tags=["ssd"], maximum_bytes=100 * GIB)
         hdd = disk("hdd", tags=["hdd"], maximum_bytes=100 * GIB, scheduled_bytes=hdd_bytes)
@@ -205,9 +202,7 @@ def test_balance_is_about_disks_that_the_volumes_may_use() -> None:
 
 
 @given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance))
-def test_scores_are_within_bounds_and_never_contradict_the_filter(
-    cluster: Cluster, balance: Balance
-) -> None:
+def test_scores_are_within_bounds_and_never_contradict_the_filter(cluster, balance):
     view = cluster.view
     answer = ask(view, *cluster.claims)
 
@@ -223,9 +218,7 @@ def test_scores_are_within_bounds_and_never_contradict_the_filter(
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.sampled_from(Balance), st.randoms())
-def test_neither_the_order_nor_the_names_of_candidates_matter(
-    cluster: Cluster, balance: Balance, random: Random
-) -> None:
+def test_neither_the_order_nor_the_names_of_candidates_matter(cluster, balance, random):
     names = [str(each.name) for each in cluster.nodes]
     shuffled = random.sample(names, len(names))
     new = dict(zip(names, random.sample([f"other-{n}" for n in names], len(names)), strict=True))
@@ -254,7 +247,7 @@ def test_neither_the_order_nor_the_names_of_candidates_matter(
 
 @FEWER
 @given(clusters(own_replicas=True), st.data())
-def test_a_replica_more_on_a_node_makes_it_no_worse(cluster: Cluster, data: st.DataObject) -> None:
+def test_a_replica_more_on_a_node_makes_it_no_worse(cluster, data):
     """It has data there, so that nothing but the share of data is to be compared."""
     of = data.draw(st.sampled_from(cluster.volumes))
     on = data.draw(st.sampled_from(cluster.nodes))
@@ -272,7 +265,7 @@ def test_a_replica_more_on_a_node_makes_it_no_worse(cluster: Cluster, data: st.D
 
 @FEWER
 @given(clusters(own_replicas=True, pending_replicas=True), st.data())
-def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) -> None:
+def test_history_does_not_change_a_score(cluster, data):
     remembering, view = Extender(GENEROUS), cluster.view
     for _ in range(4):
         some = data.draw(st.lists(st.sampled_from(cluster.claims), min_size=1, unique=True))
@@ -282,7 +275,7 @@ def test_history_does_not_change_a_score(cluster: Cluster, data: st.DataObject) 
         assert remembered == prioritized(Extender(GENEROUS), view, *some)
 
 
-def test_what_any_of_several_nodes_may_get_leaves_scores_alone() -> None:
+def test_what_any_of_several_nodes_may_get_leaves_scores_alone():
     """As in a burst: the same is held everywhere until the pod before has its node."""
     names = [f"node-{n}" for n in range(1, 6)]
     view = view_of(*(of_disks(name, 100) for name in names), *bound(volume(), volume("other")))
@@ -295,7 +288,7 @@ def test_what_any_of_several_nodes_may_get_leaves_scores_alone() -> None:
     assert second == first
 
 
-def test_what_changed_on_a_node_is_looked_at_again() -> None:
+def test_what_changed_on_a_node_is_looked_at_again():
     changes = ChangeLog[NodeName]()
     before = view_of(of_disks("node-1", 100), of_disks("node-2", 100), *bound(volume()))
     fuller = disk("disk-0", maximum_bytes=100 * GIB, scheduled_bytes=50 * GIB)

@@ -120,8 +120,8 @@ HARD, SOFT = "false", "true"
     ],
 )
 def test_as_many_pods_are_accepted_as_whole_volumes_fit(
-    nodes: list[Node], replicas: int, zone_soft: str, pods: int, expected: int, seed: int
-) -> None:
+    nodes, replicas, zone_soft, pods, expected, seed
+):
     """Volumes of 100 GiB, each with a replica on its pod's node; what fits nowhere is left out.
 
     The last pods wait for the replicas that are in flight: more of these may come than is forecast.
@@ -149,7 +149,7 @@ def test_as_many_pods_are_accepted_as_whole_volumes_fit(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_volumes_without_locality_that_do_not_exist_yet_take_room_as_well(seed: int) -> None:
+def test_volumes_without_locality_that_do_not_exist_yet_take_room_as_well(seed):
     names = [f"data-{number}" for number in range(5)]
     claims = [claim(name, size_bytes=100 * GIB, storage_class="remote") for name in names]
     remote = storage_class("remote", dataLocality="disabled", numberOfReplicas="3")
@@ -163,7 +163,7 @@ def test_volumes_without_locality_that_do_not_exist_yet_take_room_as_well(seed: 
     assert answers[-1].rejected == dict.fromkeys(view.spaces, nowhere)
 
 
-def test_what_a_volume_lacks_keeps_its_room_when_its_pod_goes_back_to_its_data() -> None:
+def test_what_a_volume_lacks_keeps_its_room_when_its_pod_goes_back_to_its_data():
     """Longhorn makes the second replica once the volume is attached: nothing shows it before."""
     view = view_of(
         *hosts(3, 3),
@@ -375,9 +375,7 @@ def needed(of: Sequence[Wanted]) -> list[Placed]:
 
 @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(situations(), st.randoms(use_true_random=False))
-def test_where_a_node_is_accepted_trying_everything_finds_room(
-    situation: Situation, random: Random
-) -> None:
+def test_where_a_node_is_accepted_trying_everything_finds_room(situation, random):
     """The pod's local replicas fit beside all that found room before, and its others start."""
     records = [record for of in chain(*situation.pods) for record in of.records]
     empty = setting("allow-empty-disk-selector-volume", str(situation.allow_empty).lower())

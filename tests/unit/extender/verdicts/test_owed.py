@@ -59,7 +59,7 @@ def see_chosen(extender: Extender, name: str, on: NodeName, seen: ClusterView) -
     extender.ledger.see_pod(held.pod.uid, status, seen.claims, 0.0)
 
 
-def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere() -> None:
+def test_two_pods_whose_node_has_room_for_one_are_owed_what_is_free_elsewhere():
     extender = Extender(GENEROUS)
     for name in "ab":
         choose(extender, name, NAMES[0], view(200, 100))
@@ -102,9 +102,7 @@ def in_flight(
 
 @pytest.mark.parametrize("open_", range(4))
 @pytest.mark.parametrize("on", [*permutations(range(4), 3)])
-def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(
-    on: Sequence[int], open_: int
-) -> None:
+def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(on, open_):
     before = in_flight(300, 300, 300, 300, on=on, open_=open_)
     after = in_flight(300, 300, 300, 300, placed=True)
 
@@ -120,11 +118,11 @@ def test_the_last_room_is_not_given_while_others_may_come_to_the_pods_node(
         pytest.param((400, 400), id="and one replica of each has no node"),
     ],
 )
-def test_it_is_given_where_they_cannot_take_it(gib: tuple[int, ...]) -> None:
+def test_it_is_given_where_they_cannot_take_it(gib):
     assert in_flight(*gib, on=[number % len(gib) for number in range(3)]).accepted
 
 
-def test_what_is_left_out_for_a_pod_is_in_flight_for_the_next() -> None:
+def test_what_is_left_out_for_a_pod_is_in_flight_for_the_next():
     nodes = [node(f"node-{number}", disk(maximum_bytes=300 * GIB)) for number in range(4)]
     volumes = bound(volume("a", size_bytes=100 * GIB, replicas=3))
     extender, seen = Extender(GENEROUS), view_of(*nodes, EVERY_BYTE, *volumes)
@@ -138,7 +136,7 @@ def test_what_is_left_out_for_a_pod_is_in_flight_for_the_next() -> None:
     assert in_flight == [200 * GIB] * 2
 
 
-def test_members_of_a_group_do_not_wait_for_each_other() -> None:
+def test_members_of_a_group_do_not_wait_for_each_other():
     """None of them is bound before all have a node, so no replica of theirs is placed."""
     nodes = [node(f"node-{number}", disk(maximum_bytes=300 * GIB)) for number in range(4)]
     volumes = bound(*(volume(name, size_bytes=100 * GIB, replicas=3) for name in "abcd"))
@@ -152,7 +150,7 @@ def test_members_of_a_group_do_not_wait_for_each_other() -> None:
         extender.hold(answer, asked, timeouts=TIMEOUTS, now=0.0)
 
 
-def test_what_is_left_beside_what_is_owed_is_given() -> None:
+def test_what_is_left_beside_what_is_owed_is_given():
     extender = Extender(GENEROUS)
     for name in "ab":
         choose(extender, name, NAMES[0], view(200, 200))
@@ -160,7 +158,7 @@ def test_what_is_left_beside_what_is_owed_is_given() -> None:
     assert ask(extender, "c", view(200, 200, taken_gib=100)).accepted == NAMES[1:]
 
 
-def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer() -> None:
+def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer():
     extender = Extender(GENEROUS)
     for name in "ab":
         choose(extender, name, NAMES[0], view(200, 150, last_gib=75))
@@ -180,9 +178,7 @@ def test_a_node_of_which_a_part_is_owed_has_room_for_one_fewer() -> None:
         pytest.param((100, 80), 101, NAMES, id="no-node-ever-takes-it"),
     ],
 )
-def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(
-    gib: tuple[int, int], with_room: int, accepted: list[NodeName]
-) -> None:
+def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(gib, with_room, accepted):
     """Of 60 GiB two replicas find room, and one of another volume would but for these."""
     nodes = [
         node(name, disk(maximum_bytes=size * GIB)) for name, size in zip(NAMES, gib, strict=True)
@@ -198,7 +194,7 @@ def test_a_volume_without_room_is_owed_as_many_replicas_as_it_is_large(
     assert answer.accepted == accepted
 
 
-def test_what_can_only_be_where_no_room_is_keeps_nobody_waiting() -> None:
+def test_what_can_only_be_where_no_room_is_keeps_nobody_waiting():
     """The second replica goes to the other zone, whose node is too small for it."""
     nodes = [node("node-1", disk(maximum_bytes=100 * GIB), zone="a")]
     nodes += [node("node-2", disk(maximum_bytes=20 * GIB), zone="b")]
@@ -264,8 +260,8 @@ ONLY_BESIDE_FULL = NoRoomAnywhere(size_bytes=100 * GIB, beyond_limits=True)
     ],
 )
 def test_room_is_none_that_shows_as_other_disks_were_filled_beyond_their_limits(
-    nodes: Sequence[Sequence[int]], placed: Sequence[Sequence[int]], expected: Rejection | None
-) -> None:
+    nodes, placed, expected
+):
     filling = Filling(nodes)
     assert filling.why() is None
 
@@ -274,7 +270,7 @@ def test_room_is_none_that_shows_as_other_disks_were_filled_beyond_their_limits(
     assert filling.why() == expected
 
 
-def test_disks_whose_limit_fell_keep_nobody_from_room() -> None:
+def test_disks_whose_limit_fell_keep_nobody_from_room():
     filling = Filling([[300]] * 4)
     filling.place([100], [100] * 3, [100] * 3, [100] * 3)
     assert filling.why() is None

@@ -7,7 +7,7 @@ import pytest
 from app.kube.resource import AnyRecord
 from extender import ViewBuilder
 from extender.verdicts import ClusterChange
-from extender.verdicts.rejections import NodeTags, PodUnscheduled, Rejection, StrictLocalElsewhere
+from extender.verdicts.rejections import NodeTags, PodUnscheduled, StrictLocalElsewhere
 from extender.verdicts.shortages import (
     DiskTags,
     InsufficientStorage,
@@ -79,54 +79,52 @@ def with_disk(**fields: Any) -> Node:
         ([with_disk(maximum_bytes=200 * GIB, available_bytes=200 * GIB)], {ROOM}),
     ],
 )
-def test_each_change_of_a_node_is_of_a_kind(
-    after: list[AnyRecord], kinds: set[ClusterChange]
-) -> None:
+def test_each_change_of_a_node_is_of_a_kind(after, kinds):
     assert World(BEFORE).kinds(*after) == kinds
 
 
-def test_another_instance_manager_is_a_change_of_its_node() -> None:
+def test_another_instance_manager_is_a_change_of_its_node():
     world = World(BEFORE, instance_manager("node-1", is_running=False))
 
     assert world.kinds(BEFORE, instance_manager("node-1")) == {NODE}
 
 
-def test_an_unusable_disk_that_is_full_no_longer_may_take_failed_replicas_back() -> None:
+def test_an_unusable_disk_that_is_full_no_longer_may_take_failed_replicas_back():
     full, before = (with_disk(schedulable=False, available_bytes=n * GIB) for n in (1, 90))
 
     assert World(full).kinds(before) == {NODE}
     assert World(before).kinds(with_disk(schedulable=False, available_bytes=91 * GIB)) == set()
 
 
-def test_more_that_may_be_written_is_more_room() -> None:
+def test_more_that_may_be_written_is_more_room():
     assert World(with_disk(available_bytes=50 * GIB)).kinds(BEFORE) == {ROOM}
 
 
 @pytest.mark.parametrize(
     "after", [[BEFORE], [with_disk(available_bytes=50 * GIB)], [BEFORE, replica()]]
 )
-def test_less_room_helps_nobody(after: list[AnyRecord]) -> None:
+def test_less_room_helps_nobody(after):
     assert World(BEFORE).show(*after).nodes == {}
 
 
-def test_a_disk_with_a_lower_limit_may_be_too_small_for_what_was_in_the_way() -> None:
+def test_a_disk_with_a_lower_limit_may_be_too_small_for_what_was_in_the_way():
     assert World(BEFORE).kinds(with_disk(maximum_bytes=50 * GIB)) == {ANYWHERE}
 
 
-def test_a_node_that_comes_back_may_have_anything_and_one_that_goes_helps_elsewhere() -> None:
+def test_a_node_that_comes_back_may_have_anything_and_one_that_goes_helps_elsewhere():
     world = World(BEFORE)
     assert world.kinds() == {ANYWHERE}, "what waits for it there may go elsewhere"
 
     assert world.kinds(BEFORE) == {NODE, ANYWHERE}
 
 
-def test_a_replica_that_is_no_longer_to_come_to_a_node_may_help_anywhere() -> None:
+def test_a_replica_that_is_no_longer_to_come_to_a_node_may_help_anywhere():
     world = World(BEFORE, pending())
 
     assert world.show(BEFORE).nodes[ANYWHERE] & world.sets.of([ONE])
 
 
-def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not() -> None:
+def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not():
     due = [
         *bound(volume("vol", replicas=2, node="node-1", attached_to="node-1")),
         replica(of="vol", on=""),
@@ -142,7 +140,7 @@ def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not() -> None
     assert not changes.are_about([VolumeName("another")])
 
 
-def test_another_setting_may_help_everybody() -> None:
+def test_another_setting_may_help_everybody():
     changes = World(BEFORE).show(BEFORE, setting("storage-minimal-available-percentage", "10"))
 
     assert changes.are_about([VolumeName("vol")])
@@ -158,9 +156,7 @@ def test_another_setting_may_help_everybody() -> None:
         (StrictLocalElsewhere(), set()),
     ],
 )
-def test_a_rejection_may_be_over_where_something_of_its_kinds_has_changed(
-    why: Rejection, kinds: set[ClusterChange]
-) -> None:
+def test_a_rejection_may_be_over_where_something_of_its_kinds_has_changed(why, kinds):
     """Another state of the node or a disk may always end it: it may have a replica there."""
     for kind in (NODE, SETTINGS, ROOM, HOLDS, ANYWHERE):
         ending = Changes(nodes={kind: 0b0110}).ending(why.ended_by)
@@ -168,21 +164,21 @@ def test_a_rejection_may_be_over_where_something_of_its_kinds_has_changed(
         assert ending == (0b0110 if kind in {NODE, SETTINGS, *kinds} else 0)
 
 
-def test_what_depends_on_others_may_be_over_by_anything_anywhere() -> None:
+def test_what_depends_on_others_may_be_over_by_anything_anywhere():
     kinds = PendingReplicas.ended_by
 
     assert Changes(nodes={ROOM: 0b1000}).ending(kinds) == ALL
     assert Changes(volumes={VolumeName("another")}).ending(kinds) == 0
 
 
-def test_changes_of_several_kinds_add_up() -> None:
+def test_changes_of_several_kinds_add_up():
     changes = Changes(nodes={ROOM: 0b0011, NODE: 0b0101, HOLDS: 0b1000})
 
     assert changes.ending(InsufficientStorage.ended_by) == 0b0111
     assert changes.ending(NodeTags.ended_by) == 0b0101
 
 
-def test_what_is_noted_of_a_kind_adds_up() -> None:
+def test_what_is_noted_of_a_kind_adds_up():
     changes = Changes()
     changes.note(HOLDS, 0)
     assert not changes

@@ -12,7 +12,7 @@ some = st.lists(st.sampled_from(NAMES), max_size=60)
 
 
 @given(some, some)
-def test_sets_are_what_python_says(one: list[NodeName], two: list[NodeName]) -> None:
+def test_sets_are_what_python_says(one, two):
     sets = NodeSets()
     first, second = sets.of(one, NAMES), sets.of(two, NAMES)
 
@@ -28,7 +28,7 @@ def test_sets_are_what_python_says(one: list[NodeName], two: list[NodeName]) -> 
         assert len(names) == len(expected)
 
 
-def test_only_known_nodes_are_in_sets() -> None:
+def test_only_known_nodes_are_in_sets():
     sets = NodeSets()
 
     assert sets.of([INVENTED], NAMES) == 0
@@ -38,7 +38,7 @@ def test_only_known_nodes_are_in_sets() -> None:
     assert sets.names(ALL) == NAMES
 
 
-def test_a_set_may_have_all_that_come_to_be_known_later() -> None:
+def test_a_set_may_have_all_that_come_to_be_known_later():
     sets = NodeSets()
     before = sets.of(NAMES[:1], NAMES[:3]) | sets.later
 
@@ -48,7 +48,7 @@ def test_a_set_may_have_all_that_come_to_be_known_later() -> None:
     assert sets.names(before & after) == [NAMES[0], *NAMES[3:]]
 
 
-def test_all_can_be_forgotten() -> None:
+def test_all_can_be_forgotten():
     sets = NodeSets()
     sets.of(NAMES, NAMES)
 

@@ -33,7 +33,7 @@ def waiting_for(**since: float) -> WaitingPods:
     return pods
 
 
-def test_a_rejected_pod_is_remembered_with_its_candidates() -> None:
+def test_a_rejected_pod_is_remembered_with_its_candidates():
     pods = waiting_for(one=3.0)
 
     [found] = pods
@@ -44,11 +44,11 @@ def test_a_rejected_pod_is_remembered_with_its_candidates() -> None:
     assert pods.is_asleep("uid-one")
 
 
-def test_the_longest_wait_comes_first() -> None:
+def test_the_longest_wait_comes_first():
     assert names(waiting_for(d=0.5, b=1.0, a=2.0, c=2.0)) == ["d", "b", "a", "c"]
 
 
-def test_the_longest_wait_counts_from_the_first_rejection() -> None:
+def test_the_longest_wait_counts_from_the_first_rejection():
     pods = waiting_for(one=1.0, two=2.0)
     pods.add(waiting_pod(pod(name="one"), wants(), NODES, 8.0))
 
@@ -56,7 +56,7 @@ def test_the_longest_wait_counts_from_the_first_rejection() -> None:
     assert WaitingPods().longest_wait_seconds(10.0) == 0.0
 
 
-def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> None:
+def test_another_rejection_keeps_the_place_and_takes_the_new_candidates():
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.add(waiting_pod(pod(name="one"), wants(), 0b100, 3.0))
@@ -70,9 +70,7 @@ def test_another_rejection_keeps_the_place_and_takes_the_new_candidates() -> Non
 @pytest.mark.parametrize(
     "status", [None, PodStatus(node=NodeName("node-1")), PodStatus(ended=True)]
 )
-def test_a_pod_that_is_seen_waits_only_if_nobody_has_found_a_node_for_it(
-    status: PodStatus | None,
-) -> None:
+def test_a_pod_that_is_seen_waits_only_if_nobody_has_found_a_node_for_it(status):
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.see(pod(name="one"), status)
@@ -83,7 +81,7 @@ def test_a_pod_that_is_seen_waits_only_if_nobody_has_found_a_node_for_it(
     assert names(pods) == ["two"]
 
 
-def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
+def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again():
     pods = waiting_for(one=1.0)
 
     pods.mark_woken("uid-one")
@@ -95,7 +93,7 @@ def test_a_woken_pod_sleeps_again_only_when_it_is_rejected_again() -> None:
 
 
 @pytest.mark.parametrize("uid", ["uid-two", ""])
-def test_who_does_not_wait_is_not_asleep_and_cannot_be_woken(uid: str) -> None:
+def test_who_does_not_wait_is_not_asleep_and_cannot_be_woken(uid):
     pods = waiting_for(one=1.0)
 
     pods.mark_woken(uid)
@@ -105,7 +103,7 @@ def test_who_does_not_wait_is_not_asleep_and_cannot_be_woken(uid: str) -> None:
     assert names(pods) == ["one"]
 
 
-def test_a_forgotten_pod_waits_no_more_and_loses_its_place() -> None:
+def test_a_forgotten_pod_waits_no_more_and_loses_its_place():
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.forget("uid-one")
@@ -114,7 +112,7 @@ def test_a_forgotten_pod_waits_no_more_and_loses_its_place() -> None:
     assert names(pods) == ["two", "one"]
 
 
-def test_all_pods_can_be_forgotten() -> None:
+def test_all_pods_can_be_forgotten():
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.forget_all()
@@ -122,7 +120,7 @@ def test_all_pods_can_be_forgotten() -> None:
     assert len(pods) == 0
 
 
-def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits() -> None:
+def test_who_was_not_asked_about_for_long_is_forgotten_however_long_it_waits():
     pods = waiting_for(old=0.0, asked=0.0, new=10.0)
     pods.add(waiting_pod(pod(name="asked"), wants(), NODES, 10.0))
 
@@ -140,7 +138,7 @@ def fill(pods: WaitingPods) -> int:
     raise AssertionError
 
 
-def test_who_came_last_is_left_out_if_all_take_too_much_memory() -> None:
+def test_who_came_last_is_left_out_if_all_take_too_much_memory():
     pods = WaitingPods()
 
     number = fill(pods)
@@ -150,7 +148,7 @@ def test_who_came_last_is_left_out_if_all_take_too_much_memory() -> None:
     assert pods.get(f"uid-{number}") is None
 
 
-def test_a_pod_that_is_remembered_is_not_lost_for_lack_of_memory() -> None:
+def test_a_pod_that_is_remembered_is_not_lost_for_lack_of_memory():
     pods = WaitingPods()
     fill(pods)
 
@@ -159,7 +157,7 @@ def test_a_pod_that_is_remembered_is_not_lost_for_lack_of_memory() -> None:
     assert [(each.candidates, each.asked_at) for each in pods][3] == (1 << 5_000, 99_999.0)
 
 
-def test_what_is_forgotten_makes_room() -> None:
+def test_what_is_forgotten_makes_room():
     pods = WaitingPods()
     number = fill(pods)
 
@@ -183,7 +181,7 @@ def claims(number: int, count: int) -> Iterator[AnyRecord]:
 
 
 @pytest.mark.parametrize("volumes", [1, 10])
-def test_the_estimate_of_what_a_pod_takes_is_no_less_and_not_twice_as_much(volumes: int) -> None:
+def test_the_estimate_of_what_a_pod_takes_is_no_less_and_not_twice_as_much(volumes):
     numbers = range(50)
     view = view_of(*(each for number in numbers for each in claims(number, volumes)))
     nodes = [NodeName(f"node-{number}") for number in range(5_000)]
@@ -203,7 +201,7 @@ def test_the_estimate_of_what_a_pod_takes_is_no_less_and_not_twice_as_much(volum
     assert taken_bytes <= pods.size_bytes < 2 * taken_bytes
 
 
-def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
+def test_pods_may_come_and_go_while_one_looks_through_them():
     pods = waiting_for(a=1.0, b=2.0, c=3.0)
     seen = []
 
@@ -215,7 +213,7 @@ def test_pods_may_come_and_go_while_one_looks_through_them() -> None:
     assert seen == ["a", "b", "c"]
 
 
-def test_a_pod_of_which_nothing_is_known_is_like_no_other() -> None:
+def test_a_pod_of_which_nothing_is_known_is_like_no_other():
     pods = waiting_for(one=1.0, two=2.0)
 
     pods.set_wants("uid-one", None)

@@ -85,10 +85,7 @@ class Waiting:
     ),
     st.dictionaries(st.integers(0, 3), st.tuples(st.integers(0, 9), st.integers(0, 9))),
 )
-def test_all_who_fit_are_found_in_the_order_in_which_they_wait(
-    of: list[tuple[int, int, str, set[NodeName], Rejection]],
-    rooms: dict[int, tuple[int, int]],
-) -> None:
+def test_all_who_fit_are_found_in_the_order_in_which_they_wait(of, rooms):
     """Whatever they ask for, and wherever they may go."""
     waiting = Waiting()
     for number, (one, two, kind, nodes, why) in enumerate(of):
@@ -103,7 +100,7 @@ def test_all_who_fit_are_found_in_the_order_in_which_they_wait(
     assert waiting.probe(changes) == expected
 
 
-def test_thousands_that_do_not_fit_take_one_probe_for_each_kind() -> None:
+def test_thousands_that_do_not_fit_take_one_probe_for_each_kind():
     waiting = Waiting()
     for number in range(3_000):
         waiting.add(str(number), 10 + number * 7 % 3_000, kind="abc"[number % 3])
@@ -112,7 +109,7 @@ def test_thousands_that_do_not_fit_take_one_probe_for_each_kind() -> None:
     assert len(waiting.asked) == 3
 
 
-def test_those_that_fit_among_thousands_take_few_probes() -> None:
+def test_those_that_fit_among_thousands_take_few_probes():
     waiting = Waiting()
     for number in reversed(range(3_000)):  # the worst order: each is smaller than those before
         waiting.add(str(number), 10 + number)
@@ -121,7 +118,7 @@ def test_those_that_fit_among_thousands_take_few_probes() -> None:
     assert len(waiting.asked) < 20
 
 
-def test_only_those_are_probed_that_the_change_may_help() -> None:
+def test_only_those_are_probed_that_the_change_may_help():
     waiting = Waiting()
     waiting.add("here", 1, kind="a", nodes=NODES[1:2])
     waiting.add("elsewhere", 1, kind="b", nodes=NODES[2:3])
@@ -144,7 +141,7 @@ def test_only_those_are_probed_that_the_change_may_help() -> None:
             waiting.pods.add(each)
 
 
-def test_each_node_waits_for_its_own() -> None:
+def test_each_node_waits_for_its_own():
     waiting = Waiting()
     waiting.add("pod", 1)
     [pod_] = waiting.pods
@@ -159,7 +156,7 @@ def test_each_node_waits_for_its_own() -> None:
     assert probed(HOLDS=0b111) == []
 
 
-def test_after_a_probe_the_pod_waits_for_what_is_in_the_way_now_as_well() -> None:
+def test_after_a_probe_the_pod_waits_for_what_is_in_the_way_now_as_well():
     waiting = Waiting()
     waiting.add("small", 1, why=TAGS)
     waiting.add("large", 2, why=TAGS)
@@ -174,7 +171,7 @@ def test_after_a_probe_the_pod_waits_for_what_is_in_the_way_now_as_well() -> Non
     assert waiting.probe(Changes(nodes={ClusterChange.ROOM: 0b1111})) == ["small", "large"]
 
 
-def test_a_node_that_comes_to_be_known_is_probed_for_those_who_wait_already() -> None:
+def test_a_node_that_comes_to_be_known_is_probed_for_those_who_wait_already():
     waiting = Waiting()
     one, new = NODES[:1], [*NODES, NodeName("new")]
     candidates = waiting.pods.nodes.of(one, NODES) | waiting.pods.nodes.later
@@ -186,7 +183,7 @@ def test_a_node_that_comes_to_be_known_is_probed_for_those_who_wait_already() ->
     assert waiting.probe(Changes(nodes={kind: sets.of(new[-1:], new)})) == ["waits"]
 
 
-def test_of_one_that_leads_nowhere_nothing_follows_for_others() -> None:
+def test_of_one_that_leads_nowhere_nothing_follows_for_others():
     waiting = Waiting()
     waiting.add("lost", 1)
     waiting.add("small", 1)
@@ -198,7 +195,7 @@ def test_of_one_that_leads_nowhere_nothing_follows_for_others() -> None:
 
 
 @pytest.mark.parametrize("how", ["woken", "forgotten", "woken meanwhile"])
-def test_who_is_not_asleep_is_not_probed(how: str) -> None:
+def test_who_is_not_asleep_is_not_probed(how):
     waiting = Waiting()
     waiting.add("one", 1, kind="a")
     waiting.add("two", 1, kind="b")

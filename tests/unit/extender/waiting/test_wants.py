@@ -17,7 +17,7 @@ def asked_for(*volumes: Volume) -> Wants:
     return wants_in(view_of(*bound(*volumes)), *(each.name for each in volumes))
 
 
-def test_pods_that_differ_by_sizes_alone_are_of_a_kind() -> None:
+def test_pods_that_differ_by_sizes_alone_are_of_a_kind():
     small = asked_for(volume("small", size_bytes=GIB), volume("other", size_bytes=3 * GIB))
     large = asked_for(volume("large", size_bytes=2 * GIB), volume("another", size_bytes=3 * GIB))
 
@@ -28,7 +28,7 @@ def test_pods_that_differ_by_sizes_alone_are_of_a_kind() -> None:
     assert small.volumes == {"small", "other"}
 
 
-def test_of_several_volumes_each_counts() -> None:
+def test_of_several_volumes_each_counts():
     one, two = wants(1, 9), wants(9, 1)
 
     assert not one.covers(two)
@@ -45,11 +45,11 @@ def test_of_several_volumes_each_counts() -> None:
         [volume("vol"), volume("two")],
     ],
 )
-def test_pods_that_ask_for_something_else_are_of_another_kind(other: list[Volume]) -> None:
+def test_pods_that_ask_for_something_else_are_of_another_kind(other):
     assert asked_for(volume("vol")).kind != asked_for(*other).kind
 
 
-def test_pods_with_replicas_elsewhere_are_of_another_kind() -> None:
+def test_pods_with_replicas_elsewhere_are_of_another_kind():
     vol = bound(volume("vol"))
     kinds = [
         wants_in(view_of(*vol, *replicas), "vol").kind
@@ -66,5 +66,5 @@ def test_pods_with_replicas_elsewhere_are_of_another_kind() -> None:
     assert len({*kinds}) == 4
 
 
-def test_a_linked_clone_waits_for_what_it_shares_data_with_as_well() -> None:
+def test_a_linked_clone_waits_for_what_it_shares_data_with_as_well():
     assert asked_for(volume("clone", linked_to="source")).volumes == {"clone", "source"}

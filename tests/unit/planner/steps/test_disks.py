@@ -26,7 +26,7 @@ def disks_of(plan: object, name: str = "node-1") -> list[str]:
     return [str(each.disk.name) for each in found]
 
 
-def test_its_replicas_move_and_the_disk_goes() -> None:
+def test_its_replicas_move_and_the_disk_goes():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"))
 
     report = plan.take(REMOVE)
@@ -40,7 +40,7 @@ def test_its_replicas_move_and_the_disk_goes() -> None:
     assert scheduled_gib(plan, "node-2") == [10]
 
 
-def test_a_replica_may_move_to_another_disk_of_its_node() -> None:
+def test_a_replica_may_move_to_another_disk_of_its_node():
     two = node("node-1", disk("node-1-disk"), disk("second"))
     plan = plan_of(kubernetes_node("node-1"), two, *running("db-0", "node-1"))
 
@@ -50,7 +50,7 @@ def test_a_replica_may_move_to_another_disk_of_its_node() -> None:
     assert scheduled_gib(plan, "node-1") == [10]
 
 
-def test_without_room_elsewhere_it_stays_and_the_volumes_are_named() -> None:
+def test_without_room_elsewhere_it_stays_and_the_volumes_are_named():
     plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"), *running("db-1", "node-1"))
 
     report = plan.take(REMOVE)
@@ -61,14 +61,14 @@ def test_without_room_elsewhere_it_stays_and_the_volumes_are_named() -> None:
     assert disks_of(plan) == ["node-1-disk"]
 
 
-def test_a_replica_that_cannot_move_does_not_degrade_its_volume() -> None:
+def test_a_replica_that_cannot_move_does_not_degrade_its_volume():
     plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"))
 
     assert warned(plan.take(REMOVE)) == []
     assert plan.cluster.view.volumes[volume("db-0").name].healthy
 
 
-def test_what_waits_for_room_goes_on_once_there_is_some() -> None:
+def test_what_waits_for_room_goes_on_once_there_is_some():
     plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"))
     plan.take(REMOVE)
 
@@ -78,7 +78,7 @@ def test_what_waits_for_room_goes_on_once_there_is_some() -> None:
     assert told(plan.take(REMOVE)) == ["changed Disk node-1-disk node-1"]
 
 
-def test_a_detached_volume_moves_too() -> None:
+def test_a_detached_volume_moves_too():
     plan = plan_of(
         *nodes_of("ab"),
         *bound(volume("old", locality=Locality.DISABLED)),
@@ -90,14 +90,14 @@ def test_a_detached_volume_moves_too() -> None:
     assert copies_of(plan, "old") == ["node-2"]
 
 
-def test_without_rebuilds_nothing_moves() -> None:
+def test_without_rebuilds_nothing_moves():
     off = setting("concurrent-replica-rebuild-per-node-limit", "0")
     plan = plan_of(*nodes_of("ab"), off, *running("db-0", "node-1"))
 
     assert len(texts(plan.take(REMOVE))) == 1
 
 
-def test_a_failed_replica_goes_with_its_disk_if_the_volume_lives_on() -> None:
+def test_a_failed_replica_goes_with_its_disk_if_the_volume_lives_on():
     plan = plan_of(
         *nodes_of("ab"),
         *running("db-0", "node-2"),
@@ -111,7 +111,7 @@ def test_a_failed_replica_goes_with_its_disk_if_the_volume_lives_on() -> None:
     assert len(plan.cluster.view.replicas[volume("db-0").name]) == 1
 
 
-def test_the_replicas_of_a_lost_volume_keep_their_disk() -> None:
+def test_the_replicas_of_a_lost_volume_keep_their_disk():
     plan = plan_of(
         *nodes_of("ab"), *bound(volume()), replica("vol-r-1", disk="node-1-disk", failed=True)
     )
@@ -119,7 +119,7 @@ def test_the_replicas_of_a_lost_volume_keep_their_disk() -> None:
     assert len(texts(plan.take(REMOVE))) == 1
 
 
-def test_a_new_disk_is_empty_and_gets_what_waits() -> None:
+def test_a_new_disk_is_empty_and_gets_what_waits():
     plan = plan_of(*nodes_of("a", size_bytes=5 * GIB))
     place(plan, 1)
 
@@ -132,7 +132,7 @@ def test_a_new_disk_is_empty_and_gets_what_waits() -> None:
     assert (added.limit_bytes, added.scheduled_bytes) == (40 * GIB, 10 * GIB)
 
 
-def test_a_new_disk_gets_the_replicas_that_volumes_lack() -> None:
+def test_a_new_disk_gets_the_replicas_that_volumes_lack():
     small = [kubernetes_node("node-2"), node("node-2", disk("small", maximum_bytes=5 * GIB))]
     plan = plan_of(*nodes_of("a"), *small)
     assert warned(place(plan, 1, copies=2)) == ["volume_degraded Volume of default/data-new-0"]
@@ -142,7 +142,7 @@ def test_a_new_disk_gets_the_replicas_that_volumes_lack() -> None:
     assert told(report) == ["replica_placed default/data-new-0 node-2"]
 
 
-def test_tags_of_a_new_disk_count() -> None:
+def test_tags_of_a_new_disk_count():
     plan = plan_of(*nodes_of("a"), setting("allow-empty-disk-selector-volume", "false"))
 
     plan.take(AddDisk(node="node-1", disk="fast", size_bytes=50 * GIB, tags=("ssd",)))
@@ -165,5 +165,5 @@ def test_tags_of_a_new_disk_count() -> None:
         ),
     ],
 )
-def test_what_cannot_be_says_why(step: AddDisk | RemoveDisk, text: str) -> None:
+def test_what_cannot_be_says_why(step, text):
     assert text in error_of(plan_of(*nodes_of("ab")), step)

@@ -38,7 +38,7 @@ def pending_on_node_1(plan: Plan) -> list[str]:
     return sorted(plan.cluster.pods_on(NODE_1))
 
 
-def test_pods_move_and_the_node_is_cordoned() -> None:
+def test_pods_move_and_the_node_is_cordoned():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"), ALWAYS)
 
     report = plan.take(drain())
@@ -48,7 +48,7 @@ def test_pods_move_and_the_node_is_cordoned() -> None:
     assert plan.cluster.nodes[NODE_1].cordoned
 
 
-def test_the_last_replica_follows_a_pod_and_the_drain_ends() -> None:
+def test_the_last_replica_follows_a_pod_and_the_drain_ends():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"))
 
     report = plan.take(drain())
@@ -58,7 +58,7 @@ def test_the_last_replica_follows_a_pod_and_the_drain_ends() -> None:
     assert texts(report) == []
 
 
-def test_a_node_whose_last_replica_has_no_other_place_keeps_the_drain_from_its_end() -> None:
+def test_a_node_whose_last_replica_has_no_other_place_keeps_the_drain_from_its_end():
     plan = plan_of(
         *nodes_of("a"),
         kubernetes_node("node-2"),
@@ -85,7 +85,7 @@ def attached_there(*, with_claim: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("with_claim", [True, False])
-def test_a_volume_whose_pod_is_not_in_the_files_is_not_known_to_block(*, with_claim: bool) -> None:
+def test_a_volume_whose_pod_is_not_in_the_files_is_not_known_to_block(*, with_claim):
     """As in a support bundle, which has some namespaces only."""
     other = pod_with(name="other", on="node-2")
     other = structs.replace(other, ref=structs.replace(other.ref, namespace="elsewhere"))
@@ -101,7 +101,7 @@ def test_a_volume_whose_pod_is_not_in_the_files_is_not_known_to_block(*, with_cl
     )
 
 
-def test_a_volume_that_no_pod_of_a_known_namespace_uses_stays_attached() -> None:
+def test_a_volume_that_no_pod_of_a_known_namespace_uses_stays_attached():
     plan = plan_of(
         *nodes_of("ab"), *attached_there(with_claim=True), pod_with(name="other", on="node-2")
     )
@@ -126,11 +126,11 @@ def test_a_volume_that_no_pod_of_a_known_namespace_uses_stays_attached() -> None
     ],
 )
 def test_each_drain_policy_with_a_last_replica(
-    policy: str,
-    attached: bool,  # noqa: FBT001 (a case)
-    ends: bool,  # noqa: FBT001
-    left: bool,  # noqa: FBT001
-) -> None:
+    policy,
+    attached,
+    ends,
+    left,
+):
     there = "node-2" if attached else None
     # Without locality nothing else moves the replica; its pod is on another node.
     of = volume(
@@ -156,7 +156,7 @@ def test_each_drain_policy_with_a_last_replica(
 
 
 @pytest.mark.parametrize("policy", [EVICT_LAST.value, "block-if-contains-last-replica"])
-def test_a_replica_with_a_healthy_peer_elsewhere_stays(policy: str) -> None:
+def test_a_replica_with_a_healthy_peer_elsewhere_stays(policy):
     plan = plan_of(
         *nodes_of("abc"),
         setting("node-drain-policy", policy),
@@ -169,7 +169,7 @@ def test_a_replica_with_a_healthy_peer_elsewhere_stays(policy: str) -> None:
     assert copies_of(plan, "db-0") == ["node-1", "node-2"]
 
 
-def test_a_peer_on_a_node_that_is_drained_too_is_no_peer() -> None:
+def test_a_peer_on_a_node_that_is_drained_too_is_no_peer():
     plan = plan_of(*nodes_of("abc"), EVICT_LAST, *running("db-0", "node-3", "node-1", "node-2"))
 
     plan.take(drain("node-1", "node-2"))
@@ -177,7 +177,7 @@ def test_a_peer_on_a_node_that_is_drained_too_is_no_peer() -> None:
     assert "node-3" in copies_of(plan, "db-0")
 
 
-def test_no_pod_moves_to_a_node_that_is_to_be_drained_next() -> None:
+def test_no_pod_moves_to_a_node_that_is_to_be_drained_next():
     plan = plan_of(*nodes_of("abc"), ALWAYS, *running("db-0", "node-1"))
 
     report = plan.take(drain("node-1", "node-2"))
@@ -185,7 +185,7 @@ def test_no_pod_moves_to_a_node_that_is_to_be_drained_next() -> None:
     assert told(report, Kind.MOVED) == ["moved default/db-0 node-3"]
 
 
-def test_kubectl_refuses_a_bare_pod_and_moves_none() -> None:
+def test_kubectl_refuses_a_bare_pod_and_moves_none():
     bare = pod_with(name="bare", on="node-1", owner=None)
     plan = plan_of(*nodes_of("ab"), ALWAYS, bare, *running("db-0", "node-1"))
 
@@ -197,7 +197,7 @@ def test_kubectl_refuses_a_bare_pod_and_moves_none() -> None:
     assert plan.cluster.nodes[NODE_1].cordoned
 
 
-def test_with_force_a_bare_pod_is_lost() -> None:
+def test_with_force_a_bare_pod_is_lost():
     plan = plan_of(*nodes_of("ab"), ALWAYS, pod_with(name="bare", on="node-1", owner=None))
 
     report = plan.take(drain(force=True))
@@ -206,14 +206,14 @@ def test_with_force_a_bare_pod_is_lost() -> None:
     assert plan.cluster.pods == {}
 
 
-def test_kubectl_refuses_pods_with_an_empty_dir() -> None:
+def test_kubectl_refuses_pods_with_an_empty_dir():
     plan = plan_of(*nodes_of("ab"), ALWAYS, pod_with(name="web", on="node-1", has_local_data=True))
 
     assert "--delete-emptydir-data" in texts(plan.take(drain()))[0]
     assert told(plan.take(drain(delete_local_data=True))) == ["moved default/web node-2"]
 
 
-def test_after_a_refusal_the_other_nodes_are_drained() -> None:
+def test_after_a_refusal_the_other_nodes_are_drained():
     bare = pod_with(name="bare", on="node-1", owner=None)
     plan = plan_of(*nodes_of("abc"), ALWAYS, bare, pod_with(name="web", on="node-2"))
 
@@ -222,7 +222,7 @@ def test_after_a_refusal_the_other_nodes_are_drained() -> None:
     assert told(report) == ["refused default/bare node-1", "moved default/web node-3"]
 
 
-def test_after_a_drain_that_does_not_end_the_other_nodes_are_only_cordoned() -> None:
+def test_after_a_drain_that_does_not_end_the_other_nodes_are_only_cordoned():
     plan = plan_of(
         *nodes_of("abc"),
         ALWAYS,
@@ -239,7 +239,7 @@ def test_after_a_drain_that_does_not_end_the_other_nodes_are_only_cordoned() -> 
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_finished_pod_goes_without_flags_or_budgets(phase: str) -> None:
+def test_a_finished_pod_goes_without_flags_or_budgets(phase):
     ended = pod_with(
         name="done", on="node-1", owner=None, has_local_data=True, phase=phase, labels={"app": "db"}
     )
@@ -250,7 +250,7 @@ def test_a_finished_pod_goes_without_flags_or_budgets(phase: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["of_daemon_set", "is_static"])
-def test_pods_that_belong_to_the_node_stay(field: str) -> None:
+def test_pods_that_belong_to_the_node_stay(field):
     own = pod_with(name="agent", on="node-1", **{field: True})
     plan = plan_of(*nodes_of("ab"), ALWAYS, own)
 
@@ -258,7 +258,7 @@ def test_pods_that_belong_to_the_node_stay(field: str) -> None:
     assert node_of(plan, "agent") == "node-1"
 
 
-def test_a_volume_of_a_pod_that_stays_keeps_the_drain_from_its_end() -> None:
+def test_a_volume_of_a_pod_that_stays_keeps_the_drain_from_its_end():
     plan = plan_of(*nodes_of("ab"), ALWAYS, *running("agent-data", "node-1", of_daemon_set=True))
 
     assert texts(plan.take(drain())) == [
@@ -266,7 +266,7 @@ def test_a_volume_of_a_pod_that_stays_keeps_the_drain_from_its_end() -> None:
     ]
 
 
-def test_a_shared_volume_is_served_from_another_node() -> None:
+def test_a_shared_volume_is_served_from_another_node():
     of = volume(
         "files",
         locality=Locality.DISABLED,
@@ -291,7 +291,7 @@ def test_a_shared_volume_is_served_from_another_node() -> None:
     assert plan.cluster.view.volumes[of.name].attached_to is not None
 
 
-def test_pods_without_another_node_are_pending_and_come_back_later() -> None:
+def test_pods_without_another_node_are_pending_and_come_back_later():
     plan = plan_of(*nodes_of("a"), ALWAYS, pod_with(name="web", on="node-1"))
 
     assert told(plan.take(drain())) == ["pending default/web"]
@@ -300,7 +300,7 @@ def test_pods_without_another_node_are_pending_and_come_back_later() -> None:
     assert told(report) == ["placed default/web node-2"]
 
 
-def test_strict_local_has_no_other_node() -> None:
+def test_strict_local_has_no_other_node():
     plan = plan_of(
         *nodes_of("ab"), ALWAYS, *running("db-0", "node-1", locality=Locality.STRICT_LOCAL)
     )
@@ -308,7 +308,7 @@ def test_strict_local_has_no_other_node() -> None:
     assert told(plan.take(drain())) == ["pending default/db-0"]
 
 
-def test_uncordoning_ends_an_eviction() -> None:
+def test_uncordoning_ends_an_eviction():
     plan = plan_of(
         *nodes_of("a"),
         EVICT,
@@ -341,9 +341,7 @@ class TestBudgets:
             pytest.param("", "0%", 0, id="no-share"),
         ],
     )
-    def test_so_many_move_if_each_runs_again_before_the_next(
-        self, least: str, most: str, moved: int
-    ) -> None:
+    def test_so_many_move_if_each_runs_again_before_the_next(self, least, most, moved):
         plan = self.plan(budget(least=least, most=most), nodes="ab")
 
         report = plan.take(drain())
@@ -351,7 +349,7 @@ class TestBudgets:
         assert len(told(report, Kind.MOVED)) == moved
         assert len(texts(report)) == 2 - moved
 
-    def test_a_pod_that_finds_no_node_exhausts_the_budget(self) -> None:
+    def test_a_pod_that_finds_no_node_exhausts_the_budget(self):
         plan = self.plan(budget(most="1"), nodes="a")
 
         report = plan.take(drain())
@@ -359,12 +357,12 @@ class TestBudgets:
         assert told(report) == ["pending default/web-0", "refused default/web-1 node-1"]
         assert "PodDisruptionBudget pdb allows no disruption" in texts(report)[0]
 
-    def test_a_pod_that_does_not_run_is_no_disruption(self) -> None:
+    def test_a_pod_that_does_not_run_is_no_disruption(self):
         plan = self.plan(budget(least="3"), nodes="ab", phase="Pending")
 
         assert len(told(plan.take(drain()), Kind.MOVED)) == 2
 
-    def test_a_pod_of_several_budgets_is_never_evicted(self) -> None:
+    def test_a_pod_of_several_budgets_is_never_evicted(self):
         plan = self.plan(budget("one", most="3"), budget("two", most="3"), nodes="ab")
 
         report = plan.take(drain())
@@ -372,12 +370,12 @@ class TestBudgets:
         assert len(texts(report)) == 2
         assert "several PodDisruptionBudgets (one, two)" in texts(report)[0]
 
-    def test_budgets_of_other_pods_do_not_count(self) -> None:
+    def test_budgets_of_other_pods_do_not_count(self):
         plan = self.plan(budget(most="0", labels={"app": "other"}), nodes="ab")
 
         assert len(told(plan.take(drain()), Kind.MOVED)) == 2
 
-    def test_a_pod_is_tried_again_once_another_one_runs(self) -> None:
+    def test_a_pod_is_tried_again_once_another_one_runs(self):
         """web-9 waits until zz, which keeps it away from zone a, has left that zone."""
         away = PodTerm(Selector(labels={"app": "db"}), "zone", ())
         plan = plan_of(
@@ -419,9 +417,7 @@ class TestBudgets:
 @pytest.mark.parametrize(
     ("kind", "begins"), [("InstanceManager", False), ("DaemonSet", True), ("Node", True)]
 )
-def test_an_instance_manager_with_an_empty_dir_keeps_the_drain_from_its_beginning(
-    kind: str, *, begins: bool
-) -> None:
+def test_an_instance_manager_with_an_empty_dir_keeps_the_drain_from_its_beginning(kind, *, begins):
     """As those of data engine v2 have; kubectl passes over DaemonSets' and static pods."""
     manager = pod_with(
         name="manager",
@@ -442,9 +438,7 @@ def test_an_instance_manager_with_an_empty_dir_keeps_the_drain_from_its_beginnin
 
 
 @pytest.mark.parametrize(("is_v2", "ends"), [(False, False), (True, True)])
-def test_a_replica_without_running_instance_manager_does_not_keep_the_data(
-    *, is_v2: bool, ends: bool
-) -> None:
+def test_a_replica_without_running_instance_manager_does_not_keep_the_data(*, is_v2, ends):
     """Of its own data engine: Longhorn has no budget then that would protect it."""
     image = setting("default-instance-manager-image", "manager:1")
     plan = plan_of(

@@ -23,7 +23,7 @@ def lose(*names: str) -> LoseNode:
     return LoseNode(nodes=names or ("node-1",))
 
 
-def test_a_volume_with_a_replica_elsewhere_survives_and_its_pod_comes_back() -> None:
+def test_a_volume_with_a_replica_elsewhere_survives_and_its_pod_comes_back():
     plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
 
     report = plan.take(lose())
@@ -34,13 +34,13 @@ def test_a_volume_with_a_replica_elsewhere_survives_and_its_pod_comes_back() -> 
     assert warned(report) == []
 
 
-def test_with_too_few_nodes_left_the_volume_stays_degraded() -> None:
+def test_with_too_few_nodes_left_the_volume_stays_degraded():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1", "node-1", "node-2"))
 
     assert "volume_degraded Volume of default/db-0" in warned(plan.take(lose()))
 
 
-def test_a_volume_whose_replicas_were_all_there_is_lost_and_its_pod_cannot_start() -> None:
+def test_a_volume_whose_replicas_were_all_there_is_lost_and_its_pod_cannot_start():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"))
 
     report = plan.take(lose())
@@ -50,7 +50,7 @@ def test_a_volume_whose_replicas_were_all_there_is_lost_and_its_pod_cannot_start
     assert "volume_lost Volume of default/db-0" in warned(report)
 
 
-def test_a_lost_volume_names_its_own_nodes_and_the_pods_that_suffer() -> None:
+def test_a_lost_volume_names_its_own_nodes_and_the_pods_that_suffer():
     """Not all of the nodes that are lost had replicas of it."""
     plan = plan_of(
         *nodes_of("abcd"),
@@ -66,7 +66,7 @@ def test_a_lost_volume_names_its_own_nodes_and_the_pods_that_suffer() -> None:
     ]
 
 
-def test_a_replica_that_is_being_rebuilt_saves_no_volume() -> None:
+def test_a_replica_that_is_being_rebuilt_saves_no_volume():
     plan = plan_of(
         *nodes_of("ab"),
         *bound(volume(node="node-1", attached_to="node-1", degraded=True, replicas=2)),
@@ -78,7 +78,7 @@ def test_a_replica_that_is_being_rebuilt_saves_no_volume() -> None:
     assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
 
 
-def test_a_failed_replica_that_could_be_salvaged_is_data_to_lose() -> None:
+def test_a_failed_replica_that_could_be_salvaged_is_data_to_lose():
     plan = plan_of(
         *nodes_of("ab"), *bound(volume()), replica("vol-r-1", disk="node-1-disk", failed=True)
     )
@@ -86,14 +86,14 @@ def test_a_failed_replica_that_could_be_salvaged_is_data_to_lose() -> None:
     assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
 
 
-def test_a_volume_that_was_lost_before_is_not_lost_again() -> None:
+def test_a_volume_that_was_lost_before_is_not_lost_again():
     plan = plan_of(*nodes_of("ab"), *bound(volume()), replica("vol-r-1", on="node-9"))
 
     assert plan.take(lose()).events == ()
 
 
 @pytest.mark.parametrize("with_claim", [True, False])
-def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of(*, with_claim: bool) -> None:
+def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of(*, with_claim):
     of = volume(replicas=2)
     plan = plan_of(
         *nodes_of("ab"),
@@ -108,7 +108,7 @@ def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of(*, with_cla
     assert warned(report) == [f"volume_degraded {name}"]
 
 
-def test_pods_without_controller_are_lost_and_those_of_the_node_go_with_it() -> None:
+def test_pods_without_controller_are_lost_and_those_of_the_node_go_with_it():
     plan = plan_of(
         *nodes_of("ab"),
         pod_with(name="bare", on="node-1", owner=None),
@@ -123,7 +123,7 @@ def test_pods_without_controller_are_lost_and_those_of_the_node_go_with_it() -> 
     assert [*plan.cluster.pods] == ["default/web"]
 
 
-def test_two_nodes_at_once_lose_what_was_on_both() -> None:
+def test_two_nodes_at_once_lose_what_was_on_both():
     plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
 
     assert told(plan.take(lose("node-1", "node-2")), Kind.VOLUME_LOST) == [
@@ -131,7 +131,7 @@ def test_two_nodes_at_once_lose_what_was_on_both() -> None:
     ]
 
 
-def test_one_after_another_leaves_time_to_rebuild() -> None:
+def test_one_after_another_leaves_time_to_rebuild():
     plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
     plan.take(lose("node-1"))
 
@@ -139,7 +139,7 @@ def test_one_after_another_leaves_time_to_rebuild() -> None:
     assert "node-3" in copies_of(plan, "db-0")
 
 
-def test_a_shared_volume_is_served_from_where_its_other_pods_are() -> None:
+def test_a_shared_volume_is_served_from_where_its_other_pods_are():
     of = volume(
         "files",
         locality=Locality.DISABLED,
@@ -161,7 +161,7 @@ def test_a_shared_volume_is_served_from_where_its_other_pods_are() -> None:
     assert warned(report) == []
 
 
-def test_no_replica_is_placed_on_a_lost_node() -> None:
+def test_no_replica_is_placed_on_a_lost_node():
     plan = plan_of(*nodes_of("ab"), *running("db-0", "node-2", "node-1", "node-2"))
     plan.take(lose())
 
@@ -170,7 +170,7 @@ def test_no_replica_is_placed_on_a_lost_node() -> None:
     assert copies_of(plan, "db-0") == ["node-2", "node-3"]
 
 
-def test_replicas_of_a_cordoned_node_move_when_their_peer_is_lost() -> None:
+def test_replicas_of_a_cordoned_node_move_when_their_peer_is_lost():
     plan = plan_of(
         *nodes_of("abc"),
         setting("node-drain-policy", "block-for-eviction-if-contains-last-replica"),
@@ -184,7 +184,7 @@ def test_replicas_of_a_cordoned_node_move_when_their_peer_is_lost() -> None:
     assert copies_of(plan, "db-0") == ["node-1", "node-3"]
 
 
-def test_a_pod_whose_claim_waited_for_the_lost_node_may_go_elsewhere() -> None:
+def test_a_pod_whose_claim_waited_for_the_lost_node_may_go_elsewhere():
     plan = plan_of(
         kubernetes_node("node-1"),
         kubernetes_node("node-2"),

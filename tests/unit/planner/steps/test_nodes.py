@@ -4,7 +4,6 @@ import pytest
 from msgspec import structs
 
 from longhorn import Condition, Locality, Node, NodeName
-from planner.plan import Step
 from planner.records import KubernetesNode, Taint
 from planner.steps.draining import Drain
 from planner.steps.nodes import AddNode, Cordon, LoseNode
@@ -36,7 +35,7 @@ def cordoned(name: str, **fields: object) -> KubernetesNode:
     return structs.replace(found, **fields)
 
 
-def test_a_cordoned_node_gets_neither_pods_nor_replicas() -> None:
+def test_a_cordoned_node_gets_neither_pods_nor_replicas():
     plan = plan_of(*nodes_of("ab"))
     plan.take(CORDON)
 
@@ -47,7 +46,7 @@ def test_a_cordoned_node_gets_neither_pods_nor_replicas() -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["set-before", "set-after"])
-def test_longhorn_may_be_told_to_use_cordoned_nodes(*, before: bool) -> None:
+def test_longhorn_may_be_told_to_use_cordoned_nodes(*, before):
     plan = plan_of(*nodes_of("ab"), *([IGNORED] if before else []))
     plan.take(CORDON)
     if not before:
@@ -59,7 +58,7 @@ def test_longhorn_may_be_told_to_use_cordoned_nodes(*, before: bool) -> None:
     assert copies_of(plan, volume_of(plan, "data-new-0")) == ["node-1", "node-2"]
 
 
-def test_told_the_contrary_longhorn_uses_them_no_more() -> None:
+def test_told_the_contrary_longhorn_uses_them_no_more():
     plan = plan_of(*nodes_of("ab"), IGNORED)
     plan.take(CORDON)
     plan.take(ChangeSetting(name=IGNORED.name, value="true"))
@@ -69,7 +68,7 @@ def test_told_the_contrary_longhorn_uses_them_no_more() -> None:
     assert copies_of(plan, volume_of(plan, "data-new-0")) == ["node-2"]
 
 
-def test_an_uncordoned_node_gets_what_waits() -> None:
+def test_an_uncordoned_node_gets_what_waits():
     plan = plan_of(
         cordoned("node-1"),
         node("node-1", disk("node-1-disk"), schedulable=False),
@@ -81,7 +80,7 @@ def test_an_uncordoned_node_gets_what_waits() -> None:
     assert told(report) == ["placed default/new-0 node-1"]
 
 
-def test_an_uncordoned_node_has_no_taint_of_the_cordon_left() -> None:
+def test_an_uncordoned_node_has_no_taint_of_the_cordon_left():
     plan = plan_of(cordoned("node-1"))
 
     plan.take(UNCORDON)
@@ -89,7 +88,7 @@ def test_an_uncordoned_node_has_no_taint_of_the_cordon_left() -> None:
     assert plan.cluster.nodes[NodeName("node-1")].taints == ()
 
 
-def test_a_node_that_longhorn_shuns_for_another_cause_stays_so() -> None:
+def test_a_node_that_longhorn_shuns_for_another_cause_stays_so():
     other = structs.replace(node("node-1"), schedulable=Condition("False", "Other"))
     plan = plan_of(cordoned("node-1"), other)
 
@@ -98,7 +97,7 @@ def test_a_node_that_longhorn_shuns_for_another_cause_stays_so() -> None:
     assert not plan.cluster.all(Node)["node-1"].schedulable.is_true
 
 
-def test_a_cordon_alone_moves_replicas_if_longhorn_is_told_to() -> None:
+def test_a_cordon_alone_moves_replicas_if_longhorn_is_told_to():
     plan = plan_of(
         *nodes_of("ab"),
         setting("node-drain-policy", "block-for-eviction"),
@@ -111,7 +110,7 @@ def test_a_cordon_alone_moves_replicas_if_longhorn_is_told_to() -> None:
     assert copies_of(plan, "old") == ["node-2"]
 
 
-def test_a_policy_set_later_moves_them_too() -> None:
+def test_a_policy_set_later_moves_them_too():
     plan = plan_of(
         *nodes_of("ab"),
         *bound(volume("old", locality=Locality.DISABLED)),
@@ -125,7 +124,7 @@ def test_a_policy_set_later_moves_them_too() -> None:
     assert copies_of(plan, "old") == ["node-2"]
 
 
-def test_a_new_node_is_as_the_other_one_and_empty() -> None:
+def test_a_new_node_is_as_the_other_one_and_empty():
     model = kubernetes_node("node-1", labels={"kubernetes.io/hostname": "node-1", "rack": "r"})
     listed = {"some-r": 10 * GIB}
     plan = plan_of(
@@ -143,7 +142,7 @@ def test_a_new_node_is_as_the_other_one_and_empty() -> None:
     assert plan.cluster.all(Node)["node-2"].zone == "a"
 
 
-def test_a_node_like_one_in_trouble_is_well() -> None:
+def test_a_node_like_one_in_trouble_is_well():
     gone = Taint(key="node.kubernetes.io/unreachable", value="", effect="NoExecute")
     own = Taint(key="team", value="a", effect="NoSchedule")
     plan = plan_of(
@@ -158,7 +157,7 @@ def test_a_node_like_one_in_trouble_is_well() -> None:
     assert plan.cluster.view.spaces[NodeName("node-2")].takes_replicas
 
 
-def test_each_pod_that_every_node_has_takes_of_the_new_one_too() -> None:
+def test_each_pod_that_every_node_has_takes_of_the_new_one_too():
     agent = pod_with(
         name="agent-x",
         on="node-1",
@@ -174,7 +173,7 @@ def test_each_pod_that_every_node_has_takes_of_the_new_one_too() -> None:
     assert plan.cluster.requested(NodeName("node-2"))["cpu"] == 500
 
 
-def test_pods_and_replicas_that_wait_get_the_new_node() -> None:
+def test_pods_and_replicas_that_wait_get_the_new_node():
     plan = plan_of(*nodes_of("a", size_bytes=25 * GIB), *running("db-0", "node-1"))
     place(plan, 2, copies=2, ordered=False)
 
@@ -186,7 +185,7 @@ def test_pods_and_replicas_that_wait_get_the_new_node() -> None:
     ]
 
 
-def test_a_volume_made_before_its_pod_gets_replicas_on_the_new_node() -> None:
+def test_a_volume_made_before_its_pod_gets_replicas_on_the_new_node():
     plan = plan_of(*nodes_of("a"))
     place(plan, 1, of_class=immediate(numberOfReplicas="2"))
 
@@ -205,14 +204,14 @@ def test_a_volume_made_before_its_pod_gets_replicas_on_the_new_node() -> None:
         (LoseNode(nodes=("node-2", "nod-1")), "did you mean node-1"),
     ],
 )
-def test_what_cannot_be_says_why_and_changes_nothing(step: Step, text: str) -> None:
+def test_what_cannot_be_says_why_and_changes_nothing(step, text):
     plan = plan_of(*nodes_of("ab"))
 
     assert text in error_of(plan, step)
     assert [each.cordoned for each in plan.cluster.nodes.values()] == [False, False]
 
 
-def test_a_node_like_one_whose_disk_shows_no_size_is_refused() -> None:
+def test_a_node_like_one_whose_disk_shows_no_size_is_refused():
     plan = plan_of(
         kubernetes_node("node-1"),
         node("node-1", disk("broken", ready=False, maximum_bytes=0)),
@@ -224,7 +223,7 @@ def test_a_node_like_one_whose_disk_shows_no_size_is_refused() -> None:
     assert [*plan.cluster.nodes] == ["node-1"]
 
 
-def test_a_cordoned_node_is_said_to_be_cordoned() -> None:
+def test_a_cordoned_node_is_said_to_be_cordoned():
     plan = plan_of(*nodes_of("a"))
     plan.take(CORDON)
 

@@ -32,7 +32,7 @@ from tests.unit.planner.plans import (
 )
 
 
-def test_a_pod_gets_a_node_and_its_volume_a_replica_there() -> None:
+def test_a_pod_gets_a_node_and_its_volume_a_replica_there():
     plan = plan_of(*nodes_of("ab"))
 
     report = place(plan, 1)
@@ -46,7 +46,7 @@ def test_a_pod_gets_a_node_and_its_volume_a_replica_there() -> None:
 
 
 @pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT, JOB, POD])
-def test_each_kind_of_workload_gets_its_pods(kind: str) -> None:
+def test_each_kind_of_workload_gets_its_pods(kind):
     plan = plan_of(*nodes_of("abc"))
 
     report = place(plan, 3 if kind != POD else 1, kind=kind)
@@ -55,7 +55,7 @@ def test_each_kind_of_workload_gets_its_pods(kind: str) -> None:
     assert len(report.events) == (3 if kind != POD else 1)
 
 
-def test_where_no_disk_has_room_it_is_said_what_is_left() -> None:
+def test_where_no_disk_has_room_it_is_said_what_is_left():
     plan = plan_of(*nodes_of("ab", size_bytes=5 * GIB))
 
     [event] = place(plan, 1).events
@@ -64,7 +64,7 @@ def test_where_no_disk_has_room_it_is_said_what_is_left() -> None:
     assert reason.text.endswith("room for a volume of 10 GiB: 5 GiB left on one disk")
 
 
-def test_of_an_ordered_set_nothing_follows_a_pod_without_node() -> None:
+def test_of_an_ordered_set_nothing_follows_a_pod_without_node():
     plan = plan_of(*nodes_of("ab", size_bytes=15 * GIB))
 
     report = place(plan, 4)
@@ -79,7 +79,7 @@ def test_of_an_ordered_set_nothing_follows_a_pod_without_node() -> None:
     assert plan.report(origin="", policy="", seed=0).pending == 2
 
 
-def test_of_a_parallel_set_each_pod_is_tried() -> None:
+def test_of_a_parallel_set_each_pod_is_tried():
     plan = plan_of(*nodes_of("ab", size_bytes=15 * GIB))
 
     report = place(plan, 4, ordered=False)
@@ -87,7 +87,7 @@ def test_of_a_parallel_set_each_pod_is_tried() -> None:
     assert [each.kind for each in report.events][2:] == [Kind.PENDING, Kind.PENDING]
 
 
-def test_pods_of_an_ordered_set_follow_once_there_is_room() -> None:
+def test_pods_of_an_ordered_set_follow_once_there_is_room():
     plan = plan_of(*nodes_of("a", size_bytes=15 * GIB))
     place(plan, 3)
 
@@ -97,7 +97,7 @@ def test_pods_of_an_ordered_set_follow_once_there_is_room() -> None:
     assert node_of(plan, "new-2") is None
 
 
-def test_claims_of_pods_that_are_not_created_take_no_room() -> None:
+def test_claims_of_pods_that_are_not_created_take_no_room():
     plan = plan_of(*nodes_of("a", size_bytes=100 * GIB))
 
     place(plan, 3, of_class=immediate(numberOfReplicas="1"), size_bytes=60 * GIB)
@@ -107,7 +107,7 @@ def test_claims_of_pods_that_are_not_created_take_no_room() -> None:
     assert "default/data-new-2" not in plan.cluster.all(Claim)
 
 
-def test_a_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once() -> None:
+def test_a_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once():
     # This policy does not ask whether there is a disk of the tag, and the driver refuses the claim.
     plan = plan_of(*nodes_of("ab"), policy=SEED_POLICY)
     report = place(plan, 3, of_class=storage_class(diskSelector="none-has-it"))
@@ -122,7 +122,7 @@ def test_a_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once() -> None:
     assert node_of(plan, "new-1") is None
 
 
-def test_a_claim_that_exists_is_used_as_it_is() -> None:
+def test_a_claim_that_exists_is_used_as_it_is():
     mine = claim("data-new-0", storage_class="local", size_bytes=30 * GIB)
     plan = plan_of(*nodes_of("a"), mine)
 
@@ -131,7 +131,7 @@ def test_a_claim_that_exists_is_used_as_it_is() -> None:
     assert scheduled_gib(plan, "node-1") == [30]
 
 
-def test_pods_that_exist_are_not_made_again() -> None:
+def test_pods_that_exist_are_not_made_again():
     there = pod_with(name="new-0", on="node-1", owner=(STATEFUL_SET, "new"))
     plan = plan_of(*nodes_of("ab"), there)
 
@@ -140,7 +140,7 @@ def test_pods_that_exist_are_not_made_again() -> None:
     assert [each.object for each in report.events] == ["default/new-1"]
 
 
-def test_a_class_that_does_not_wait_has_volumes_before_its_pods() -> None:
+def test_a_class_that_does_not_wait_has_volumes_before_its_pods():
     plan = plan_of(*nodes_of("abc"))
 
     place(plan, 1, of_class=immediate(numberOfReplicas="3"))
@@ -148,7 +148,7 @@ def test_a_class_that_does_not_wait_has_volumes_before_its_pods() -> None:
     assert copies_of(plan, volume_of(plan, "data-new-0")) == ["node-1", "node-2", "node-3"]
 
 
-def test_pods_that_wait_already_get_nodes_first() -> None:
+def test_pods_that_wait_already_get_nodes_first():
     waiting = pod_with("data", name="early", labels={"app": "early"})
     plan = plan_of(*nodes_of("a", size_bytes=15 * GIB), storage_class(), claim(), waiting)
 
@@ -158,13 +158,13 @@ def test_pods_that_wait_already_get_nodes_first() -> None:
     assert told(report) == ["pending default/new-0"]
 
 
-def test_a_pod_that_is_being_deleted_waits_for_no_node() -> None:
+def test_a_pod_that_is_being_deleted_waits_for_no_node():
     plan = plan_of(*nodes_of("a"), pod_with(name="leaving", deleting=True))
 
     assert [step.title for step in plan.steps] == ["now"]
 
 
-def test_missing_replicas_are_shown_and_warned_of() -> None:
+def test_missing_replicas_are_shown_and_warned_of():
     plan = plan_of(*nodes_of("ab"))
 
     report = place(plan, 1, copies=3)
@@ -174,7 +174,7 @@ def test_missing_replicas_are_shown_and_warned_of() -> None:
     assert warned(report) == ["volume_degraded Volume of default/data-new-0"]
 
 
-def test_a_full_pod_says_why_and_each_node_is_in_one_reason() -> None:
+def test_a_full_pod_says_why_and_each_node_is_in_one_reason():
     plan = plan_of(*nodes_of("ab", size_bytes=5 * GIB), kubernetes_node("node-3"))
 
     [event] = place(plan, 1).events
@@ -187,7 +187,7 @@ def test_a_full_pod_says_why_and_each_node_is_in_one_reason() -> None:
     ]
 
 
-def test_fill_ends_with_the_pod_that_does_not_fit_and_takes_it_away() -> None:
+def test_fill_ends_with_the_pod_that_does_not_fit_and_takes_it_away():
     plan = plan_of(*nodes_of("ab", size_bytes=25 * GIB))
 
     report = plan.take(Fill(wanted=wanted(1, ordered=False), group=3))
@@ -198,7 +198,7 @@ def test_fill_ends_with_the_pod_that_does_not_fit_and_takes_it_away() -> None:
     assert plan.report(origin="", policy="", seed=0).pending == 0
 
 
-def test_fill_leaves_no_volume_of_a_pod_that_does_not_fit() -> None:
+def test_fill_leaves_no_volume_of_a_pod_that_does_not_fit():
     nodes = [kubernetes_node("node-1", cores=2), node("node-1", disk(maximum_bytes=100 * GIB))]
     plan = plan_of(*nodes)
     asks = wanted(
@@ -214,7 +214,7 @@ def test_fill_leaves_no_volume_of_a_pod_that_does_not_fit() -> None:
     assert scheduled_gib(plan, "node-1") == [20]
 
 
-def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried() -> None:
+def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried():
     """Volumes of a class that does not wait would take the room of all local ones."""
     plan = plan_of(*nodes_of("ab"))
     templates = [
@@ -247,7 +247,7 @@ def sharing() -> Wanted:
     return wanted(1, kind=DEPLOYMENT, volumes=("shared",))
 
 
-def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run() -> None:
+def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run():
     plan = plan_of(*nodes_of("abc"), *shared(many=False))
 
     report = plan.take(Fill(wanted=sharing(), group=20))
@@ -263,7 +263,7 @@ def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run() 
     ]
 
 
-def test_a_pod_that_cannot_start_does_not_count() -> None:
+def test_a_pod_that_cannot_start_does_not_count():
     """Its ReadWriteOnce claim is attached to a node that takes no more pods."""
     plan = plan_of(
         *nodes_of("ab"), *shared(many=False, on="node-1"), kubernetes_node("node-1", cordoned=True)
@@ -276,7 +276,7 @@ def test_a_pod_that_cannot_start_does_not_count() -> None:
     assert plan.cluster.pods == {}
 
 
-def test_a_claim_that_many_nodes_share_is_said_to_count_once() -> None:
+def test_a_claim_that_many_nodes_share_is_said_to_count_once():
     plan = plan_of(*nodes_of("ab"), *shared(many=True))
 
     report = plan.take(Fill(wanted=sharing(), group=20, most=50))
@@ -287,12 +287,12 @@ def test_a_claim_that_many_nodes_share_is_said_to_count_once() -> None:
     ]
 
 
-def test_fill_without_nodes_is_a_mistake() -> None:
+def test_fill_without_nodes_is_a_mistake():
     with pytest.raises(PlanError, match="there is no node, so no pod fits"):
         plan_of().take(Fill(wanted=wanted(1), group=1))
 
 
-def test_fill_of_a_class_that_is_not_there_is_a_mistake() -> None:
+def test_fill_of_a_class_that_is_not_there_is_a_mistake():
     asks = wanted(1)
     misspelt = type(asks)(objects=tuple(asks.workloads))
     plan = plan_of(*nodes_of("a"), storage_class("locals"))
@@ -301,7 +301,7 @@ def test_fill_of_a_class_that_is_not_there_is_a_mistake() -> None:
         plan.take(Fill(wanted=misspelt, group=1))
 
 
-def test_fill_stops_after_so_many() -> None:
+def test_fill_stops_after_so_many():
     plan = plan_of(*nodes_of("ab"))
 
     report = plan.take(Fill(wanted=wanted(1), group=1, most=3))
@@ -309,7 +309,7 @@ def test_fill_stops_after_so_many() -> None:
     assert [each.kind for each in report.events] == [Kind.PLACED] * 3
 
 
-def test_fill_counts_on_from_the_pods_that_exist() -> None:
+def test_fill_counts_on_from_the_pods_that_exist():
     plan = plan_of(*nodes_of("ab"))
     place(plan, 2)
 
@@ -318,7 +318,7 @@ def test_fill_counts_on_from_the_pods_that_exist() -> None:
     assert [each.object for each in report.events] == ["default/new-2"]
 
 
-def test_fill_takes_one_workload() -> None:
+def test_fill_takes_one_workload():
     two = wanted(1)
     two = type(two)(objects=(*two.workloads, *two.workloads))
 
@@ -326,7 +326,7 @@ def test_fill_takes_one_workload() -> None:
         plan_of(*nodes_of("a")).take(Fill(wanted=two, group=1))
 
 
-def test_before_and_after_show_the_nodes_that_changed() -> None:
+def test_before_and_after_show_the_nodes_that_changed():
     plan = plan_of(*nodes_of("ab"))
 
     report = plan.take(AddDisk(node="node-2", disk="more", size_bytes=50 * GIB))

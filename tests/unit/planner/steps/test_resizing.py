@@ -28,7 +28,7 @@ def size_gib(plan: Plan) -> int:
     return plan.cluster.view.volumes[VolumeName("db-0")].size_bytes // GIB
 
 
-def test_all_replicas_grow_and_take_more_room() -> None:
+def test_all_replicas_grow_and_take_more_room():
     plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", *THREE))
 
     report = plan.take(resize(40))
@@ -38,7 +38,7 @@ def test_all_replicas_grow_and_take_more_room() -> None:
     assert size_gib(plan) == 40
 
 
-def test_a_replica_that_its_disk_lists_takes_the_difference() -> None:
+def test_a_replica_that_its_disk_lists_takes_the_difference():
     listed = {"db-0-r-node-1": 10 * GIB}
     plan = plan_of(
         kubernetes_node("node-1"),
@@ -51,7 +51,7 @@ def test_a_replica_that_its_disk_lists_takes_the_difference() -> None:
     assert scheduled_gib(plan, "node-1") == [40]
 
 
-def test_without_room_on_one_disk_none_grows_and_the_disk_is_named() -> None:
+def test_without_room_on_one_disk_none_grows_and_the_disk_is_named():
     plan = plan_of(
         *nodes_of("ab"),
         kubernetes_node("node-3"),
@@ -67,7 +67,7 @@ def test_without_room_on_one_disk_none_grows_and_the_disk_is_named() -> None:
 
 
 @pytest.mark.parametrize(("version", "grows"), [("v1.10.2", True), ("v1.11.0", False), ("", False)])
-def test_since_v1_11_the_disk_must_have_it_available(version: str, *, grows: bool) -> None:
+def test_since_v1_11_the_disk_must_have_it_available(version, *, grows):
     plan = plan_of(
         kubernetes_node("node-1"),
         node("node-1", disk("node-1-disk", available_bytes=40 * GIB)),
@@ -79,7 +79,7 @@ def test_since_v1_11_the_disk_must_have_it_available(version: str, *, grows: boo
     assert (texts(plan.take(resize(40))) == []) is grows
 
 
-def test_replicas_to_come_have_the_new_size() -> None:
+def test_replicas_to_come_have_the_new_size():
     plan = plan_of(*nodes_of("a"), setting("replica-zone-soft-anti-affinity", "true"))
     place(plan, 1, copies=2)
     plan.take(resize(30, "data-new-0"))
@@ -88,25 +88,25 @@ def test_replicas_to_come_have_the_new_size() -> None:
 
 
 @pytest.mark.parametrize("gib", [10, 5])
-def test_volumes_do_not_shrink(gib: int) -> None:
+def test_volumes_do_not_shrink(gib):
     plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"))
 
     assert "cannot shrink" in error_of(plan, resize(gib))
 
 
-def test_a_claim_without_volume_cannot_be_resized() -> None:
+def test_a_claim_without_volume_cannot_be_resized():
     plan = plan_of(*nodes_of("a"), claim("db-0"))
 
     assert "place its pod first" in error_of(plan, resize(20))
 
 
-def test_an_unknown_claim_says_which_may_be_meant() -> None:
+def test_an_unknown_claim_says_which_may_be_meant():
     plan = plan_of(*nodes_of("a"), claim("db-0"))
 
     assert "did you mean default/db-0" in error_of(plan, resize(20, "db-1"))
 
 
-def test_with_a_setting_that_cannot_be_read_nothing_is_expanded() -> None:
+def test_with_a_setting_that_cannot_be_read_nothing_is_expanded():
     broken = setting("storage-over-provisioning-percentage", "much")
     plan = plan_of(*nodes_of("a"), broken, *running("db-0", "node-1"))
 

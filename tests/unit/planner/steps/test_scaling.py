@@ -73,7 +73,7 @@ def gone(report: StepReport) -> list[str]:
     return [each.object for each in report.events if each.kind is Kind.CHANGED]
 
 
-def test_more_pods_come_with_claims_of_their_own() -> None:
+def test_more_pods_come_with_claims_of_their_own():
     plan = with_workloads(db(), records=[*db_pod(0, "node-1"), *db_pod(1, "node-2")])
 
     report = scale(plan, 4)
@@ -84,7 +84,7 @@ def test_more_pods_come_with_claims_of_their_own() -> None:
     assert {"default/data-db-2", "default/data-db-3"} <= {*plan.cluster.all(Claim)}
 
 
-def test_a_claim_that_is_there_is_used_again() -> None:
+def test_a_claim_that_is_there_is_used_again():
     *left, _ = db_pod(1, "node-2")
     plan = with_workloads(db(), records=[*db_pod(0, "node-1"), *left])
     volumes = {*plan.cluster.all(Volume)}
@@ -95,7 +95,7 @@ def test_a_claim_that_is_there_is_used_again() -> None:
     assert {*plan.cluster.all(Volume)} == volumes
 
 
-def test_the_highest_ordinals_go_and_their_claims_stay() -> None:
+def test_the_highest_ordinals_go_and_their_claims_stay():
     pods = [each for number, on in enumerate("123") for each in db_pod(number, f"node-{on}")]
     plan = with_workloads(db(), records=pods)
 
@@ -109,20 +109,20 @@ def test_the_highest_ordinals_go_and_their_claims_stay() -> None:
     assert (detached.node, detached.attached_to) == (None, None)
 
 
-def test_pods_of_ten_and_more_are_ordered_by_number() -> None:
+def test_pods_of_ten_and_more_are_ordered_by_number():
     pods = [each for number in range(11) for each in db_pod(number, "node-1")]
     plan = with_workloads(db(), records=pods)
 
     assert gone(scale(plan, 9)) == ["default/db-10", "default/db-9"]
 
 
-def test_a_pod_without_an_ordinal_is_left_alone() -> None:
+def test_a_pod_without_an_ordinal_is_left_alone():
     plan = with_workloads(db(), records=[pod_with(name="odd", on="node-1", **OF_SET)])
 
     assert scale(plan, 0).events == ()
 
 
-def test_ordinals_may_begin_elsewhere() -> None:
+def test_ordinals_may_begin_elsewhere():
     pods = [each for number in (4, 5) for each in db_pod(number, "node-1")]
     plan = with_workloads(db(first=5), records=pods)
 
@@ -132,7 +132,7 @@ def test_ordinals_may_begin_elsewhere() -> None:
     assert told(report, Kind.PLACED)[0].startswith("placed default/db-6")
 
 
-def test_the_policy_may_have_claims_deleted_and_their_room_is_free() -> None:
+def test_the_policy_may_have_claims_deleted_and_their_room_is_free():
     plan = with_workloads(
         db(deletes_claims=True), records=[*db_pod(0, "node-1"), *db_pod(1, "node-2")]
     )
@@ -146,7 +146,7 @@ def test_the_policy_may_have_claims_deleted_and_their_room_is_free() -> None:
     assert scheduled_gib(plan, "node-2") == [0]
 
 
-def test_a_volume_that_is_retained_stays_without_its_claim() -> None:
+def test_a_volume_that_is_retained_stays_without_its_claim():
     plan = with_workloads(db(deletes_claims=True), records=db_pod(0, "node-1"))
     [bound] = plan.cluster.all(PersistentVolume).values()
     plan.cluster.put(structs.replace(bound, retained=True))
@@ -158,7 +158,7 @@ def test_a_volume_that_is_retained_stays_without_its_claim() -> None:
     assert {*plan.cluster.all(Volume)} == {"data-db-0"}
 
 
-def test_a_volume_of_a_class_that_retains_stays_too() -> None:
+def test_a_volume_of_a_class_that_retains_stays_too():
     plan = with_workloads(db(deletes_claims=True))
     plan.cluster.put(structs.replace(CLASS, retains=True))
     scale(plan, 1)
@@ -168,7 +168,7 @@ def test_a_volume_of_a_class_that_retains_stays_too() -> None:
     assert "reclaimPolicy Retain" in texts(report, Kind.CHANGED)[0]
 
 
-def test_claims_of_ephemeral_volumes_go_with_their_pod() -> None:
+def test_claims_of_ephemeral_volumes_go_with_their_pod():
     plan = with_workloads(structs.replace(WEB, volumes=(DATA,)))
     scale(plan, 1, "web")
 
@@ -180,7 +180,7 @@ def test_claims_of_ephemeral_volumes_go_with_their_pod() -> None:
     assert not plan.cluster.all(Volume)
 
 
-def test_what_waits_gets_the_room() -> None:
+def test_what_waits_gets_the_room():
     taken: dict[str, Any] = {"requests": {"cpu": 8000}}
     pods = [
         pod_with(name=f"db-{each}", on=f"node-{each + 1}", **OF_SET, **taken) for each in range(3)
@@ -193,7 +193,7 @@ def test_what_waits_gets_the_room() -> None:
     assert told(report, Kind.PLACED) == ["placed default/waits node-3"]
 
 
-def test_an_ordered_set_makes_no_pod_while_an_earlier_one_waits() -> None:
+def test_an_ordered_set_makes_no_pod_while_an_earlier_one_waits():
     waiting = pod_with(name="db-0", requests={"cpu": 100_000}, **OF_SET)
     plan = with_workloads(db(), records=[waiting])
 
@@ -204,7 +204,7 @@ def test_an_ordered_set_makes_no_pod_while_an_earlier_one_waits() -> None:
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_an_ordered_set_removes_no_pod_while_one_that_stays_waits(*, ordered: bool) -> None:
+def test_an_ordered_set_removes_no_pod_while_one_that_stays_waits(*, ordered):
     waits = pod_with(name="db-0", requests={"cpu": 100_000}, **OF_SET)
     pods = [pod_with(name=f"db-{each}", on="node-1", **OF_SET) for each in (1, 2)]
     plan = with_workloads(db(ordered=ordered), records=[waits, *pods])
@@ -217,7 +217,7 @@ def test_an_ordered_set_removes_no_pod_while_one_that_stays_waits(*, ordered: bo
     assert texts(report) == ([refusal] if ordered else [])
 
 
-def test_of_a_deployment_those_go_first_that_do_least() -> None:
+def test_of_a_deployment_those_go_first_that_do_least():
     pods = [
         web_pod("a", "node-1"),
         web_pod("b", "node-2"),
@@ -234,20 +234,20 @@ def test_of_a_deployment_those_go_first_that_do_least() -> None:
     assert note.startswith("which pods of Deployment default/web go: ")
 
 
-def test_a_deployment_that_goes_altogether_needs_no_choice() -> None:
+def test_a_deployment_that_goes_altogether_needs_no_choice():
     plan = with_workloads(WEB, records=[web_pod("a", "node-1")])
 
     assert len(gone(scale(plan, 0, "web"))) == 1
     assert plan.notes == []
 
 
-def test_a_deployment_gets_what_it_lacks() -> None:
+def test_a_deployment_gets_what_it_lacks():
     plan = with_workloads(WEB, records=[web_pod("a", "node-1"), pod_with(name="other", owner=None)])
 
     assert len(told(scale(plan, 3, "web"), Kind.PLACED)) == 2
 
 
-def test_pods_that_are_being_deleted_go_by_themselves() -> None:
+def test_pods_that_are_being_deleted_go_by_themselves():
     plan = with_workloads(
         WEB, records=[web_pod("a", "node-1"), web_pod("b", "node-1", deleting=True)]
     )
@@ -255,7 +255,7 @@ def test_pods_that_are_being_deleted_go_by_themselves() -> None:
     assert gone(scale(plan, 0, "web")) == [f"default/web-{HASH}-a"]
 
 
-def test_as_many_as_there_are_changes_nothing() -> None:
+def test_as_many_as_there_are_changes_nothing():
     plan = with_workloads(db(), records=db_pod(0, "node-1"))
 
     assert scale(plan, 1).events == ()
@@ -281,9 +281,7 @@ def test_as_many_as_there_are_changes_nothing() -> None:
         ),
     ],
 )
-def test_what_cannot_be_found(
-    workloads: list[Workload], name: str, kind: str | None, why: str
-) -> None:
+def test_what_cannot_be_found(workloads, name, kind, why):
     plan = with_workloads(*workloads)
 
     with pytest.raises(PlanError) as caught:
@@ -292,7 +290,7 @@ def test_what_cannot_be_found(
     assert why in str(caught.value)
 
 
-def test_the_kind_decides_between_two_of_one_name() -> None:
+def test_the_kind_decides_between_two_of_one_name():
     plan = with_workloads(db(), structs.replace(WEB, name="db"))
 
     assert told(scale(plan, 1, "db", DEPLOYMENT))[0].startswith("placed default/db-0")

@@ -22,7 +22,7 @@ def change(plan: Plan, name: str, value: str) -> list[str]:
     return told(plan.take(ChangeSetting(name=name, value=value)))
 
 
-def test_more_over_provisioning_gives_room() -> None:
+def test_more_over_provisioning_gives_room():
     plan = plan_of(*nodes_of("a", size_bytes=15 * GIB))
     place(plan, 2)
 
@@ -31,7 +31,7 @@ def test_more_over_provisioning_gives_room() -> None:
     ]
 
 
-def test_a_disk_that_was_too_full_takes_replicas_again() -> None:
+def test_a_disk_that_was_too_full_takes_replicas_again():
     full = disk("node-1-disk", scheduled_bytes=120 * GIB, schedulable=False)
     plan = plan_of(kubernetes_node("node-1"), node("node-1", full))
     place(plan, 1)
@@ -41,7 +41,7 @@ def test_a_disk_that_was_too_full_takes_replicas_again() -> None:
     ]
 
 
-def test_less_over_provisioning_leaves_disks_beyond_their_limit() -> None:
+def test_less_over_provisioning_leaves_disks_beyond_their_limit():
     plan = plan_of(*nodes_of("a"), *running("db-0", "node-1", size_bytes=80 * GIB))
 
     report = plan.take(ChangeSetting(name="storage-over-provisioning-percentage", value="50"))
@@ -50,7 +50,7 @@ def test_less_over_provisioning_leaves_disks_beyond_their_limit() -> None:
     assert copies_of(plan, "db-0") == ["node-1"]
 
 
-def test_a_smaller_minimum_gives_room() -> None:
+def test_a_smaller_minimum_gives_room():
     low = disk("node-1-disk", available_bytes=20 * GIB, schedulable=False)
     plan = plan_of(kubernetes_node("node-1"), node("node-1", low))
     place(plan, 1)
@@ -64,7 +64,7 @@ def test_a_smaller_minimum_gives_room() -> None:
     ("name", "zones"),
     [("replica-zone-soft-anti-affinity", "aa"), ("replica-soft-anti-affinity", "a")],
 )
-def test_softer_anti_affinity_lets_replicas_together(name: str, zones: str) -> None:
+def test_softer_anti_affinity_lets_replicas_together(name, zones):
     plan = plan_of(*nodes_of(zones), setting("replica-zone-soft-anti-affinity", "false"))
     place(plan, 1, copies=2)
     made = volume_of(plan, "data-new-0")
@@ -76,14 +76,14 @@ def test_softer_anti_affinity_lets_replicas_together(name: str, zones: str) -> N
     assert len(copies_of(plan, made)) == 2
 
 
-def test_harder_anti_affinity_moves_nothing() -> None:
+def test_harder_anti_affinity_moves_nothing():
     plan = plan_of(*nodes_of("aa"), *running("db-0", "node-1", "node-1", "node-2"))
 
     assert change(plan, "replica-zone-soft-anti-affinity", "false") == []
     assert copies_of(plan, "db-0") == ["node-1", "node-2"]
 
 
-def test_selectors_may_be_asked_for() -> None:
+def test_selectors_may_be_asked_for():
     tagged = node("node-1", disk("node-1-disk", tags=("ssd",)))
     plan = plan_of(
         kubernetes_node("node-1"), tagged, setting("allow-empty-disk-selector-volume", "false")
@@ -95,7 +95,7 @@ def test_selectors_may_be_asked_for() -> None:
     ]
 
 
-def test_defaults_count_for_volumes_that_are_made_later() -> None:
+def test_defaults_count_for_volumes_that_are_made_later():
     plan = plan_of(*nodes_of("abc"))
     change(plan, "default-replica-count", '{"v1":"2","v2":"3"}')
 
@@ -104,7 +104,7 @@ def test_defaults_count_for_volumes_that_are_made_later() -> None:
     assert len(copies_of(plan, volume_of(plan, "data-new-0"))) == 2
 
 
-def test_without_rebuilds_lost_replicas_are_not_replaced() -> None:
+def test_without_rebuilds_lost_replicas_are_not_replaced():
     lacking = volume("old", replicas=2, node="node-1", attached_to="node-1", degraded=True)
     plan = plan_of(
         *nodes_of("ab"),
@@ -134,7 +134,7 @@ def test_without_rebuilds_lost_replicas_are_not_replaced() -> None:
         ("default-data-locality", "near", "give one of disabled, best-effort, strict-local"),
     ],
 )
-def test_a_value_that_longhorn_refuses_is_refused(name: str, value: str, text: str) -> None:
+def test_a_value_that_longhorn_refuses_is_refused(name, value, text):
     plan = plan_of(*nodes_of("a"))
 
     said = error_of(plan, ChangeSetting(name=name, value=value))
@@ -143,7 +143,7 @@ def test_a_value_that_longhorn_refuses_is_refused(name: str, value: str, text: s
     assert name not in plan.cluster.view.setting_values
 
 
-def test_an_unknown_setting_says_which_may_be_meant() -> None:
+def test_an_unknown_setting_says_which_may_be_meant():
     text = error_of(
         plan_of(*nodes_of("a")), ChangeSetting(name="replica-soft-antiaffinity", value="true")
     )
