@@ -33,16 +33,20 @@ KUSTOMIZE = (
     f"PLAIN_UNTIL={UNTIL}",
 )
 VARIABLE = "EXTENDER_LONGHORN_NAMESPACE"
-SET = f"kubectl --namespace {LONGHORN} set env deployment/{NAME} {VARIABLE}"
 HELM = (
     *("bash", "-euc"),
-    f"{SET}={LONGHORN}\n"
+    f"kubectl --namespace {LONGHORN} set env deployment/{NAME} {VARIABLE}={LONGHORN}\n"
     f"helm upgrade --install {NAME} charts/longhorn-scheduler-extender --namespace {LONGHORN} "
     f"--take-ownership --force-conflicts --wait --set image.repository={REPOSITORY} "
     f"--set service.clusterIP.ipv4={ADDRESS} "
     f"--set kubeSchedulerConfigured=true,tls.plainUntil={UNTIL}",
 )
 """As docs/upgrade.md has them, where the older ones are."""
+BACK = (
+    'kubectl kustomize "$1" | kubectl replace --save-config --filename -\n'
+    f"kubectl --namespace {LONGHORN} delete secret --selector owner=helm,name={NAME}"
+)
+"""From Helm to an older release's manifests, as that page has it."""
 SILENCE_SECONDS = 5.0
 """The longest time without an answer; leaders that end give their lease away."""
 
@@ -73,8 +77,10 @@ async def test_pods_get_nodes_on_the_way_here_and_back(cluster, tmp_path, releas
             await administrator.run(*(word.format(version(ROOT)) for word in way))
             await roll_out(cluster, LONGHORN)
             if way is HELM:
-                await administrator.run(*f"{SET}-".split())
-            await install(cluster, tree)
+                await administrator.run("bash", "-euc", BACK, "sh", str(tree / OVERLAY))
+                await roll_out(cluster, LONGHORN)
+            else:
+                await install(cluster, tree)
         await until_more(answers)
     await all_scheduled_soon(cluster, names)
 

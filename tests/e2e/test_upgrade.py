@@ -11,6 +11,7 @@ import pytest
 
 from app.config import NAME
 from tests.actors import api as kinds
+from tests.actors.api import Object
 from tests.actors.longhorn import NAMESPACE
 from tests.e2e.deployed import Administrator, DeployedExtender, DeployedInLonghorns
 from tests.e2e.extender import ROOT
@@ -35,6 +36,17 @@ HELM = (
     *("--set", f"image.repository={NAME}"),
 )
 """As docs/upgrade.md has it, where the older one is; without --wait: the test sees for itself."""
+CLOSED = "tls.mode=selfSigned,tls.plainUntil=2999-12-24T12:00:00Z,kubeSchedulerConfigured=true"
+ADOPTABLE = (
+    *("kubectl", "--namespace", NAMESPACE, "set", "env", f"deployment/{NAME}"),
+    f"EXTENDER_LONGHORN_NAMESPACE={NAMESPACE}",
+)
+BACK = (
+    'kubectl kustomize "$1" | kubectl replace --save-config --filename -\n'
+    f"kubectl --namespace {NAMESPACE} delete secret --selector owner=helm,name={NAME}"
+)
+"""To Helm, and from it to an older release's manifests, as docs/upgrade.md has it."""
+DEPLOYMENTS = kinds.Kind("apps/v1", "deployments", "Deployment")
 NODES = [{"disk": 200}] * 5 + [{"disk": 4_000}] * 5
 """A pod for each node in turn would overfill the small ones."""
 SIZE = "50Gi"
@@ -87,6 +99,30 @@ async def test_pods_keep_coming_while_the_service_is_upgraded_and_rolled_back(
             assert silence <= SILENCE_SECONDS
             assert world.seen.without_room() == 0
             assert world.seen.overcommitted_disks() == []
+
+
+async def test_older_manifests_leave_nothing_that_helm_has_added(bare, tmp_path, old_tree):
+    """An older instance ends at a variable that it does not know."""
+    async with World(bare, tmp_path, make_extender=DeployedInLonghorns, extenders=[]) as world:
+        administrator = Administrator(bare.users.kubeconfig(ADMIN), ROOT)
+        await world.add_nodes(NODES[0])
+        overlay = str(old_tree / OVERLAY)
+        await administrator.run("kubectl", "apply", "-k", overlay)
+        before = await _deployed(world)
+        await administrator.run(*ADOPTABLE)
+        await administrator.run(*HELM, "--no-hooks", "--set", CLOSED)
+        closed = await _deployed(world)
+
+        await administrator.run("bash", "-euc", BACK, "sh", overlay)
+
+        assert await _deployed(world) == before != closed
+
+
+async def _deployed(world: World) -> Object:
+    deployment = await world.api.get(DEPLOYMENTS, NAME, NAMESPACE)
+    assert deployment is not None
+    spec: Object = deployment["spec"]
+    return spec
 
 
 async def _use_configuration_of(tree: Path, world: World) -> None:
