@@ -23,10 +23,9 @@ from tests.builders import (
     storage_class,
     view_of,
     volume,
+    volumes_of,
     wanted,
 )
-
-NO_IMAGE: tuple[tuple[str, ...], ...] = ((),)
 
 
 def local(name: str = "vol", *, size_bytes: int = 10 * GIB, strict: bool = False) -> WantedVolume:
@@ -51,112 +50,62 @@ def test_pod_without_claims_needs_nothing():
     assert resolve(empty, view_of()) == PodRequest(pod=empty, volumes=())
 
 
-def test_a_claim_that_names_no_class_is_of_the_default_one():
-    records = claim("vol", storage_class=None), default()
-
-    assert [each.name for each in resolved(*records)] == ["pvc-uid-vol"]
-
-
-@pytest.mark.parametrize("driver", ["driver.longhorn.io", "io.rancher.longhorn"])
-def test_driver_names_of_longhorn(driver):
-    records = volume(), persistent_volume(driver=driver), claim("vol", persistent_volume="pv")
-
-    assert resolved(*records) == (local(),)
-
-
-@pytest.mark.parametrize("provisioner", ["driver.longhorn.io", "rancher.io/longhorn"])
-def test_provisioner_names_of_longhorn(provisioner):
-    records = claim("vol"), storage_class(provisioner=provisioner)
-
-    [found] = resolved(*records)
-    assert found.volume == structs.replace(local("pvc-uid-vol").volume, is_estimate=True)
-
-
-@pytest.mark.parametrize(
-    "records",
-    [
-        pytest.param(
-            [persistent_volume(driver="ebs.csi.aws.com"), claim("vol", persistent_volume="pv")],
-            id="another-driver",
-        ),
-        pytest.param(
-            [persistent_volume(driver=None, handle=None), claim("vol", persistent_volume="pv")],
-            id="no-csi-volume",
-        ),
-        pytest.param(
-            [claim("vol"), storage_class(provisioner="ebs.csi.aws.com")], id="another-provisioner"
-        ),
-        pytest.param(
-            [claim("vol", storage_class=None), default(provisioner="ebs")],
-            id="default-class-of-others",
-        ),
-        pytest.param(
-            # The names of a provisioner and a driver are not to be mixed up.
-            [claim("vol"), storage_class(provisioner="io.rancher.longhorn")],
-            id="driver-name-as-provisioner",
-        ),
-    ],
-)
-def test_other_storage_is_passed_over(records):
-    assert resolved(*records) == ()
+VOL, TO_PV = claim("vol"), claim("vol", persistent_volume="pv")
+NO_CLASS = claim("vol", storage_class=None)
+ESTIMATE = wanted(structs.replace(volume("pvc-uid-vol"), is_estimate=True))
+TWO_CLAIMS = [
+    volume(),
+    *(persistent_volume(f"pv-{name}") for name in "ab"),
+    *(claim(name, persistent_volume=f"pv-{name}") for name in "ab"),
+]
+ORDER = bound(*volumes_of("b far~ a!"))
+REMOTE = {
+    "disabled": volume(locality=Locality.DISABLED),
+    "shared": volume(shared=True),
+    "shared-and-strict": volume(shared=True, locality=Locality.STRICT_LOCAL),
+    "standby": volume(standby=True),
+    "sharded": volume(data_chunks=2),
+    "image-missing": volume(locality=Locality.DISABLED, backing_image="missing"),
+    "selector-unknown": volume(locality=Locality.DISABLED, node_selector=["nobody"]),
+}
+EBS = "ebs.csi.aws.com"
+ROWS: dict[str, tuple[list[AnyRecord], str, list[WantedVolume]]] = {
+    # Records, the pod's claims, and the volumes that must be on its node.
+    "class-that-is-the-default": ([NO_CLASS, default()], "vol", [ESTIMATE]),
+    **{f"driver-{name}": ([volume(), persistent_volume(driver=name), TO_PV], "vol", [local()])
+        for name in ("driver.longhorn.io", "io.rancher.longhorn")},
+    **{f"provisioner-{name}": ([VOL, storage_class(provisioner=name)], "vol", [ESTIMATE])
+        for name in ("driver.longhorn.io", "rancher.io/longhorn")},
+    "driver-of-others": ([persistent_volume(driver=EBS), TO_PV], "vol", []),
+    "driver-none": ([persistent_volume(driver=None, handle=None), TO_PV], "vol", []),
+    "provisioner-of-others": ([VOL, storage_class(provisioner=EBS)], "vol", []),
+    "provisioner-of-others-by-default": ([NO_CLASS, default(provisioner="ebs")], "vol", []),
+    # The names of a provisioner and a driver are not to be mixed up.
+    "provisioner-named-as-a-driver": (
+        [VOL, storage_class(provisioner="io.rancher.longhorn")], "vol", []),
+    "volume-that-exists-rather-than-an-estimate": (
+        [volume("pvc-uid-vol", size_bytes=20 * GIB), VOL, storage_class()], "vol",
+        [local("pvc-uid-vol", size_bytes=20 * GIB)]),
+    "claim-named-twice-counts-once": (bound(volume()), "vol vol", [local()]),
+    "claims-of-one-volume-count-once": (TWO_CLAIMS, "a b", [local()]),
+    "volumes-in-the-order-of-the-claims": (
+        ORDER, "b far a", [local("b"), local("a", strict=True)]),
+    **{f"volume-that-need-not-be-local-{name}": (bound(of), "vol", [])
+        for name, of in REMOTE.items()},
+}  # fmt: skip
 
 
-def test_existing_volume_is_taken_rather_than_an_estimate():
-    existing = volume("pvc-uid-vol", size_bytes=20 * GIB)
-    records = existing, claim("vol", size_bytes=10 * GIB), storage_class()
+@pytest.mark.parametrize("name", ROWS)
+def test_volumes_that_must_be_on_the_node(name):
+    records, claims, expected = ROWS[name]
 
-    assert resolved(*records) == (local("pvc-uid-vol", size_bytes=20 * GIB),)
-
-
-def test_claim_named_twice_counts_once():
-    assert resolved(*bound(volume()), claims=("vol", "vol")) == (local(),)
+    assert resolved(*records, claims=tuple(claims.split())) == tuple(expected)
 
 
-def test_two_claims_of_one_volume_count_once():
-    records = (
-        volume(),
-        persistent_volume("pv-1"),
-        persistent_volume("pv-2"),
-        claim("a", persistent_volume="pv-1"),
-        claim("b", persistent_volume="pv-2"),
-    )
-
-    assert resolved(*records, claims=("a", "b")) == (local(),)
-
-
-def test_local_volumes_are_in_the_order_of_the_claims():
-    strict, far = Locality.STRICT_LOCAL, Locality.DISABLED
-    records = bound(volume("b"), volume("far", locality=far), volume("a", locality=strict))
-
-    found = resolved(*records, claims=("b", "far", "a"))
-
-    assert found == (local("b"), local("a", strict=True))
-
-
-def test_two_unbound_claims_without_uid_are_two_volumes():
+def test_claims_without_uid_are_volumes_of_their_own():
     records = claim("a", uid=""), claim("b", uid=""), storage_class()
 
     assert len(resolved(*records, claims=("a", "b"))) == 2
-
-
-@pytest.mark.parametrize(
-    "volume",
-    [
-        pytest.param(volume(locality=Locality.DISABLED), id="disabled"),
-        pytest.param(volume(shared=True), id="shared"),
-        pytest.param(volume(shared=True, locality=Locality.STRICT_LOCAL), id="shared-and-strict"),
-        pytest.param(volume(standby=True), id="standby"),
-        pytest.param(volume(data_chunks=2), id="sharded"),
-        pytest.param(
-            volume(locality=Locality.DISABLED, backing_image="missing"), id="image-is-missing"
-        ),
-        pytest.param(
-            volume(locality=Locality.DISABLED, node_selector=["nobody"]), id="unknown-selector"
-        ),
-    ],
-)
-def test_volume_that_need_not_be_local_is_left_out(volume):
-    assert resolved(*bound(volume)) == ()
 
 
 def test_need_has_all_that_a_replica_asks_for():
@@ -200,7 +149,6 @@ WITHOUT_CLASS = (
 MISSING = "is not in the cluster; create it, or wait until the extender has seen it"
 UNREADABLE = "cannot be read; 'x' is no size"
 DELETING = "is being deleted; restore it or use another claim"
-TO_PV = claim("vol", persistent_volume="pv")
 FROM_IMAGE = bound(volume(backing_image="image"))
 MAKES_IMAGE = storage_class(backingImage="image", backingImageDataSourceType="download")
 
@@ -209,48 +157,38 @@ def broken(kind: str, name: str) -> Unreadable:
     return Unreadable(kind=kind, name=name, why="'x' is no size")
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        ([], f"PersistentVolumeClaim default/vol {MISSING}"),
-        ([TO_PV], f"PersistentVolume pv {MISSING}"),
-        ([claim("vol")], f"StorageClass local {MISSING}"),
-        ([claim("vol", storage_class=None)], WITHOUT_CLASS),
-        ([claim("vol", storage_class=""), default()], WITHOUT_CLASS),
-        ([TO_PV, persistent_volume()], f"Volume vol {MISSING}"),
-        (FROM_IMAGE, f"BackingImage image {MISSING}"),
-        ([claim("vol"), storage_class(backingImage="image")], f"BackingImage image {MISSING}"),
-        (
-            [claim("vol", deleting=True), storage_class()],
-            "PersistentVolumeClaim default/vol is being deleted; "
-            "wait until it is gone and create it again",
-        ),
-        (bound(volume(deleting=True)), f"Volume vol {DELETING}"),
-        (
-            [claim("vol"), storage_class(), volume("pvc-uid-vol", deleting=True)],
-            f"Volume pvc-uid-vol {DELETING}",
-        ),
-        (
-            [broken("PersistentVolumeClaim", "default/vol")],
-            f"PersistentVolumeClaim default/vol {UNREADABLE}",
-        ),
-        ([TO_PV, broken("PersistentVolume", "pv")], f"PersistentVolume pv {UNREADABLE}"),
-        ([TO_PV, persistent_volume(), broken("Volume", "vol")], f"Volume vol {UNREADABLE}"),
-        (
-            [claim("vol"), storage_class(), broken("Volume", "pvc-uid-vol")],
-            f"Volume pvc-uid-vol {UNREADABLE}",
-        ),
-        ([*FROM_IMAGE, broken("BackingImage", "image")], f"BackingImage image {UNREADABLE}"),
-        (
-            [claim("vol"), MAKES_IMAGE, broken("BackingImage", "image")],
-            f"BackingImage image {UNREADABLE}",
-        ),
-        ([claim("vol"), broken("StorageClass", "local")], f"StorageClass local {UNREADABLE}"),
-        (bound(volume(size_bytes=0)), "Volume vol has no size; wait until Longhorn has set it"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_claim_of_which_no_volume_is_known(records, expected):
+IS_DELETED = "is being deleted; wait until it is gone and create it again"
+UNKNOWN: dict[str, list[AnyRecord | Unreadable]] = {
+    f"PersistentVolumeClaim default/vol {MISSING}": [],
+    f"PersistentVolume pv {MISSING}": [TO_PV],
+    f"StorageClass local {MISSING}": [VOL],
+    WITHOUT_CLASS: [NO_CLASS],
+    f"Volume vol {MISSING}": [TO_PV, persistent_volume()],
+    f"BackingImage image {MISSING}": [*FROM_IMAGE],
+    f"PersistentVolumeClaim default/vol {IS_DELETED}": [
+        claim("vol", deleting=True), storage_class()],
+    f"Volume vol {DELETING}": [*bound(volume(deleting=True))],
+    f"Volume pvc-uid-vol {DELETING}": [
+        VOL, storage_class(), volume("pvc-uid-vol", deleting=True)],
+    f"PersistentVolumeClaim default/vol {UNREADABLE}": [
+        broken("PersistentVolumeClaim", "default/vol")],
+    f"PersistentVolume pv {UNREADABLE}": [TO_PV, broken("PersistentVolume", "pv")],
+    f"Volume vol {UNREADABLE}": [TO_PV, persistent_volume(), broken("Volume", "vol")],
+    f"Volume pvc-uid-vol {UNREADABLE}": [VOL, storage_class(), broken("Volume", "pvc-uid-vol")],
+    f"BackingImage image {UNREADABLE}": [*FROM_IMAGE, broken("BackingImage", "image")],
+    f"StorageClass local {UNREADABLE}": [VOL, broken("StorageClass", "local")],
+    "Volume vol has no size; wait until Longhorn has set it": [*bound(volume(size_bytes=0))],
+}  # fmt: skip
+MORE: list[tuple[str, list[AnyRecord | Unreadable]]] = [
+    (WITHOUT_CLASS, [claim("vol", storage_class=""), default()]),
+    (f"BackingImage image {MISSING}", [VOL, storage_class(backingImage="image")]),
+    (f"BackingImage image {UNREADABLE}", [VOL, MAKES_IMAGE, broken("BackingImage", "image")]),
+]
+"""Other ways to the same."""
+
+
+@pytest.mark.parametrize(("expected", "records"), [*UNKNOWN.items(), *MORE])
+def test_claim_whose_volume_is_not_known(expected, records):
     """Whatever else is good: one bad claim is enough."""
     with pytest.raises(UnresolvableClaimError) as caught:
         resolved(*bound(volume("good")), *records, claims=("good", "vol"))
@@ -266,7 +204,7 @@ def test_tag_may_be_on_a_node_that_cannot_be_read():
     assert [local.name for local in resolve(pod("vol"), view).volumes] == ["pvc-uid-vol"]
 
 
-def test_no_node_is_judged_for_a_claim_that_longhorn_refuses():
+def test_claim_that_longhorn_refuses_has_no_node_judged():
     encrypted = storage_class(encrypted="true")
 
     with pytest.raises(UnresolvableClaimError, match="asks for 12 MiB"):
