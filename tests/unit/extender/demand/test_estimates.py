@@ -1,16 +1,16 @@
 """The volume that Longhorn's driver would make for a claim."""
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from app.kube.resource import AnyRecord
 from extender import Basis, UnresolvableClaimError
 from extender.demand import requests
 from extender.demand.estimates import estimate_volume, future_backing_image
-from extender.kubernetes import Claim, StorageClass
-from longhorn import BackingImage, Locality, Volume, due_replicas, shard_size_bytes
+from extender.kubernetes import Claim
+from longhorn import Locality, Volume, due_replicas, shard_size_bytes
 from tests.builders import (
     GIB,
     MIB,
@@ -33,11 +33,32 @@ from tests.builders import (
 )
 
 CLUSTER = node("node-1", disk(tags=["ssd", "nvme"]), tags=["storage", "gpu"])
+LOCAL = {"dataLocality": "best-effort", "numberOfReplicas": "1"}
+STRICT = {"dataLocality": "strict-local", "numberOfReplicas": "1"}
+SHARDED = {
+    "dataEngine": "v2",
+    "dataLayout.type": "sharded",
+    "dataLayout.dataChunks": "4",
+    "dataLayout.parityChunks": "2",
+    "dataLayout.stripSizeKB": "64",
+}
+"""Volumes of this class have 4 + 2 shards."""
+RWX = claim(read_write_many=True)
 
 
-def estimate(claim: Claim, storage_class: StorageClass, **settings: str) -> Volume:
-    values = [setting(name.replace("_", "-"), value) for name, value in settings.items()]
-    return estimate_volume(claim, storage_class, view_of(CLUSTER, backing_image(), *values))
+def estimate(of: Claim, parameters: dict[str, str], *records: AnyRecord) -> Volume:
+    """Estimate the volume of a claim whose class has exactly these parameters."""
+    view = view_of(CLUSTER, backing_image(), *records)
+    return estimate_volume(of, bare_class(parameters=parameters), view)
+
+
+def refusal(of: Claim, parameters: dict[str, str], *records: AnyRecord) -> str | None:
+    """Return why no volume can be made."""
+    try:
+        estimate(of, parameters, *records)
+    except UnresolvableClaimError as error:
+        return str(error)
+    return None
 
 
 def new_volume(name: str, **how: Any) -> Volume:
@@ -46,23 +67,19 @@ def new_volume(name: str, **how: Any) -> Volume:
 
 
 def test_estimate_with_the_fewest_parameters():
-    assert estimate(claim(), storage_class()) == new_volume("pvc-uid-data")
-    assert estimate(claim(uid=""), storage_class()) == new_volume("default/data")
+    assert estimate(claim(), LOCAL) == new_volume("pvc-uid-data")
+    assert estimate(claim(uid=""), LOCAL) == new_volume("default/data")
 
 
 def test_estimate_with_every_parameter_that_matters():
-    everything = bare_class(
-        parameters={
-            "numberOfReplicas": "1",
-            "dataLocality": "strict-local",
-            "dataEngine": "v2",
-            "nodeSelector": "storage,gpu",
-            "diskSelector": "ssd",
-            "backingImage": "image",
-            "staleReplicaTimeout": "30",
-            "fsType": "ext4",
-        }
-    )
+    everything = STRICT | {
+        "dataEngine": "v2",
+        "nodeSelector": "storage,gpu",
+        "diskSelector": "ssd",
+        "backingImage": "image",
+        "staleReplicaTimeout": "30",
+        "fsType": "ext4",
+    }
 
     assert estimate(claim(size_bytes=1), everything) == new_volume(
         "pvc-uid-data",
@@ -75,186 +92,219 @@ def test_estimate_with_every_parameter_that_matters():
     )
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        pytest.param({}, Locality.DISABLED, id="absent-as-the-setting-says"),
-        pytest.param({"dataLocality": "disabled"}, Locality.DISABLED, id="disabled"),
-        pytest.param({"dataLocality": "best-effort"}, Locality.BEST_EFFORT, id="best-effort"),
-        pytest.param(
-            {"dataLocality": "strict-local", "numberOfReplicas": "1"},
-            Locality.STRICT_LOCAL,
-            id="strict-local",
-        ),
-        pytest.param(
-            {"datalocality": "best-effort"}, Locality.DISABLED, id="keys-are-case-sensitive"
-        ),
-    ],
-)
-def test_locality(parameters, expected):
-    assert estimate(claim(), bare_class(parameters=parameters)).locality is expected
+FIELDS: dict[str, tuple[Claim, dict[str, str], dict[str, object]]] = {
+    "locality-absent-as-the-setting-says": (claim(), {}, {"locality": Locality.DISABLED}),
+    **{f"locality-{each.value}": (
+        claim(), {"dataLocality": each.value, "numberOfReplicas": "1"}, {"locality": each})
+        for each in (Locality.DISABLED, Locality.BEST_EFFORT, Locality.STRICT_LOCAL)},
+    "locality-key-is-case-sensitive": (
+        claim(), {"datalocality": "best-effort"}, {"locality": Locality.DISABLED}),
+    "rwx": (RWX, {}, {"shared": True}),
+    "rwx-not-migratable": (RWX, {"migratable": "false"}, {"shared": True}),
+    "rwx-migratable": (RWX, {"migratable": "true"}, {"shared": False}),
+    "rwx-migratable-in-short": (RWX, {"migratable": "T"}, {"shared": False}),
+    "rwo": (claim(), {}, {"shared": False}),
+    "rwo-is-never-migratable": (claim(), {"migratable": "true"}, {"shared": False}),
+    **{f"replicas-{count or 'absent'}": (claim(), {"numberOfReplicas": count} if count else {},
+        {"wanted_replicas": wanted})
+        for count, wanted in (("1", 1), ("20", 20), ("0", 3), ("", 3))},
+    "anti-affinities": (claim(),
+        {"replicaSoftAntiAffinity": "enabled", "replicaZoneSoftAntiAffinity": "disabled"},
+        {"soft_anti_affinity": True, "zone_soft_anti_affinity": False,
+         "disk_soft_anti_affinity": None}),
+    **{f"topology-{value}": (
+        claim(), {"volumeTopology": value}, {"zone_soft_anti_affinity": soft})
+        for value, soft in (("zonal", True), ("regional", None), ("any", None))},
+    "shards": (claim(), SHARDED, {"data_chunks": 4, "wanted_replicas": 6,
+        "shard_bytes": shard_size_bytes(10 * GIB, data_chunks=4, strip_kib=64),
+        "soft_anti_affinity": False, "zone_soft_anti_affinity": True}),
+    # A size is not held against an image that is not ready.
+    "image-not-ready": (claim(size_bytes=1), {"backingImage": "image"}, {"backing_image": "image"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_of_the_volume(name):
+    of, parameters, expected = FIELDS[name]
+    found = estimate(of, parameters)
+
+    assert {field: getattr(found, field) for field in expected} == expected
 
 
 def test_sharded_volume_is_never_local():
-    found = estimate(claim(), sharded(), default_data_locality="best-effort")
+    found = estimate(claim(), SHARDED, setting("default-data-locality", "best-effort"))
 
     assert found.locality is Locality.DISABLED
     assert not found.needs_local_replica
 
 
-def sharded(**parameters: str) -> StorageClass:
-    """Build a class whose volumes have 4 + 2 shards."""
-    layout = {"type": "sharded", "dataChunks": "4", "parityChunks": "2", "stripSizeKB": "64"}
-    named = {f"dataLayout.{name}": value for name, value in (layout | parameters).items()}
-    return bare_class(parameters={"dataEngine": "v2", **named})
-
-
-def test_shards_of_a_volume_that_is_yet_to_be_made():
-    found = estimate(claim(), sharded())
-
-    assert (found.data_chunks, found.wanted_replicas) == (4, 6)
-    assert found.shard_bytes == shard_size_bytes(found.size_bytes, data_chunks=4, strip_kib=64)
-    assert (found.soft_anti_affinity, found.zone_soft_anti_affinity) == (False, True)
-
-
-SHARDED = sharded().parameters
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"dataChunks": "0"},
-        {"dataChunks": "x"},
-        {"dataChunks": "32"},
-        {"parityChunks": ""},
-        {"parityChunks": "29"},
-        {"stripSizeKB": "65"},
-        {"stripSizeKB": ""},
-    ],
-)
-def test_shards_that_longhorn_would_refuse(wrong):
-    [name] = wrong
-    with pytest.raises(UnresolvableClaimError, match=f"dataLayout.{name}"):
-        estimate(claim(), sharded(**wrong))
-
-
-def test_shards_need_data_engine_v2():
-    parameters = dict(sharded().parameters)
-    del parameters["dataEngine"]
-    with pytest.raises(UnresolvableClaimError, match="dataEngine"):
-        estimate(claim(), bare_class(parameters=parameters))
-
-
-@pytest.mark.parametrize(
-    ("read_write_many", "parameters", "shared"),
-    [
-        pytest.param(True, {}, True, id="rwx"),
-        pytest.param(True, {"migratable": "false"}, True, id="rwx-not-migratable"),
-        pytest.param(True, {"migratable": "true"}, False, id="rwx-migratable"),
-        pytest.param(True, {"migratable": "T"}, False, id="rwx-migratable-in-short"),
-        pytest.param(False, {}, False, id="rwo"),
-        pytest.param(False, {"migratable": "true"}, False, id="rwo-is-never-migratable"),
-    ],
-)
-def test_shared(*, read_write_many, parameters, shared):
-    asked = claim(read_write_many=read_write_many)
-
-    assert estimate(asked, storage_class(**parameters)).shared is shared
-
-
 LOCALITIES = "use one of best-effort, disabled, strict-local"
 NO_VOLUME = "(spaces count), so no volume can be created"
+ONE = "a strict-local volume must have 1 replica"
+BOOL, NUMBER = "use true or false", "use a whole number"
+SWITCH = "use one of disabled, enabled, ignored"
+PARAMETERS = {
+    "dataLocality=": LOCALITIES,
+    "dataLocality=Best-Effort": LOCALITIES,
+    "dataEngine=v3": "use one of v1, v2",
+    "nodeSelector=storage,ssd": f"tag 'ssd' is on no Longhorn node {NO_VOLUME}",
+    "diskSelector=ssd, nvme": f"tag ' nvme' is on no Longhorn disk {NO_VOLUME}",
+    "diskSelector=": f"tag '' is on no Longhorn disk {NO_VOLUME}",
+    "numberOfReplicas=2": ONE,
+    "numberOfReplicas=one": NUMBER,
+    "numberOfReplicas=0": ONE,
+    "migratable=maybe": BOOL,
+    "migratable=": BOOL,
+    "migratable=TrUe": BOOL,
+    "encrypted=yes": BOOL,
+    "disableRevisionCounter=": BOOL,
+    "staleReplicaTimeout=30m": NUMBER,
+    "replicaAutoBalance=best": "use one of best-effort, disabled, ignored, least-effort",
+    "unmapMarkSnapChainRemoved=true": SWITCH,
+    "freezeFilesystemForSnapshot=": SWITCH,
+    "recurringJobSelector=daily": 'use JSON such as [{"name":"JOB","isGroup":false}]',
+    "dataLayout.type=raid": "use one of replicated, sharded",
+}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({"dataLocality": ""}, f"dataLocality ''; {LOCALITIES}"),
-        ({"dataLocality": "Best-Effort"}, f"dataLocality 'Best-Effort'; {LOCALITIES}"),
-        ({"dataEngine": "v3"}, "dataEngine 'v3'; use one of v1, v2"),
-        (
-            {"nodeSelector": "storage,ssd"},
-            f"nodeSelector 'storage,ssd'; tag 'ssd' is on no Longhorn node {NO_VOLUME}",
-        ),
-        (
-            {"diskSelector": "ssd, nvme"},
-            f"diskSelector 'ssd, nvme'; tag ' nvme' is on no Longhorn disk {NO_VOLUME}",
-        ),
-        ({"diskSelector": ""}, f"diskSelector ''; tag '' is on no Longhorn disk {NO_VOLUME}"),
-        (
-            {"numberOfReplicas": "2"},
-            "numberOfReplicas '2'; a strict-local volume must have 1 replica",
-        ),
-        ({"numberOfReplicas": "one"}, "numberOfReplicas 'one'; use a whole number"),
-        (
-            {"numberOfReplicas": "0"},
-            "numberOfReplicas '0'; a strict-local volume must have 1 replica",
-        ),
-        ({"migratable": "maybe"}, "migratable 'maybe'; use true or false"),
-        ({"migratable": ""}, "migratable ''; use true or false"),
-        ({"migratable": "TrUe"}, "migratable 'TrUe'; use true or false"),
-        ({"encrypted": "yes"}, "encrypted 'yes'; use true or false"),
-        ({"disableRevisionCounter": ""}, "disableRevisionCounter ''; use true or false"),
-        ({"staleReplicaTimeout": "30m"}, "staleReplicaTimeout '30m'; use a whole number"),
-        (
-            {"replicaAutoBalance": "best"},
-            "replicaAutoBalance 'best'; use one of best-effort, disabled, ignored, least-effort",
-        ),
-        (
-            {"unmapMarkSnapChainRemoved": "true"},
-            "unmapMarkSnapChainRemoved 'true'; use one of disabled, enabled, ignored",
-        ),
-        (
-            {"freezeFilesystemForSnapshot": ""},
-            "freezeFilesystemForSnapshot ''; use one of disabled, enabled, ignored",
-        ),
-        (
-            {"recurringJobSelector": "daily"},
-            """recurringJobSelector 'daily'; use JSON such as [{"name":"JOB","isGroup":false}]""",
-        ),
-        (
-            {"fsType": "xfs", "csi__storage__k8s__io/fstype": "xfs"},
-            "fsType 'xfs'; leave fsType or csi.storage.k8s.io/fstype out",
-        ),
-        ({"dataLayout__type": "raid"}, "dataLayout.type 'raid'; use one of replicated, sharded"),
-    ],
-    ids=str,
+@pytest.mark.parametrize("parameter", PARAMETERS)
+def test_parameter_of_which_no_volume_can_be_made(parameter):
+    name, _, value = parameter.partition("=")
+    given = (STRICT if name == "numberOfReplicas" else LOCAL) | {name: value}
+
+    expected = f"StorageClass local has {name} '{value}'; {PARAMETERS[parameter]}"
+    assert refusal(claim(), given) == expected
+
+
+CLASS = "StorageClass local has"
+GONE = "BackingImage none is not in the cluster"
+CLASSES: dict[str, tuple[dict[str, str], str]] = {
+    # Parameters, and a part of what is said.
+    "filesystem-named-twice": (LOCAL | {"fsType": "xfs", "csi.storage.k8s.io/fstype": "xfs"},
+        f"{CLASS} fsType 'xfs'; leave fsType or csi.storage.k8s.io/fstype out"),
+    "strict-local-without-a-count": ({"dataLocality": "strict-local"},
+        f"{CLASS} no parameter numberOfReplicas; {ONE}"),
+    **{f"shards-of-{name}-{value}": (SHARDED | {f"dataLayout.{name}": value}, f"dataLayout.{name}")
+        for name, value in (("dataChunks", "0"), ("dataChunks", "x"), ("dataChunks", "32"),
+            ("parityChunks", ""), ("parityChunks", "29"), ("stripSizeKB", "65"),
+            ("stripSizeKB", ""))},
+    "shards-without-data-engine-v2": (
+        {name: value for name, value in SHARDED.items() if name != "dataEngine"}, "dataEngine"),
+    **{f"shards-with-{name}": (SHARDED | {name: value}, f"has {name} '{value}'; leave it out")
+        for name, value in (("numberOfReplicas", "3"), ("dataLocality", "best-effort"),
+            ("backingImage", "image"))},
+    **{f"replicas-{count}": (LOCAL | {"numberOfReplicas": count}, "numberOfReplicas")
+        for count in ("21", "-1", "3.5", "many", str(2**70))},
+    **{f"image-not-there-with-source-{source!r}": (
+        LOCAL | {"backingImage": "none", "backingImageDataSourceType": source}, GONE)
+        for source in ("", "upload")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_of_which_no_volume_can_be_made(name):
+    parameters, expected = CLASSES[name]
+    found = refusal(claim(), parameters)
+
+    assert found is not None
+    assert expected in found
+    assert found == expected or not expected.startswith(CLASS)
+
+
+@pytest.mark.parametrize("value", ["[]", "null", '[{"name":"daily","isGroup":true}]', '[{"a":1}]'])
+def test_jobs_that_longhorn_can_read(value):
+    assert refusal(claim(), LOCAL | {"recurringJobSelector": value}) is None
+
+
+@pytest.mark.parametrize(("value", "is_refused"), [("false", True), ("true", False), (None, False)])
+def test_data_engine_that_is_switched_off(value, is_refused):
+    settings = [setting("v2-data-engine", value)] if value else []
+    found = refusal(claim(), LOCAL | {"dataEngine": "v2"}, *settings)
+
+    assert ("set Longhorn's setting v2-data-engine" in (found or "")) is is_refused
+    assert (found is not None) is is_refused
+
+
+SOURCE = volume("source", size_bytes=7 * GIB, replicas=3)
+"""What is copied; `bound` makes a claim of its name."""
+COPY = claim(copy_of="source", size_bytes=7 * GIB)
+GOLDEN, ENCRYPTED, XFS = {"backingImage": "golden"}, {"encrypted": "true"}, {"fsType": "xfs"}
+BY_CSI, LINKED = {"csi.storage.k8s.io/fstype": "xfs"}, {"cloneMode": "linked-clone"}
+V2, STRICT_LOCALITY = {"dataEngine": "v2"}, {"dataLocality": "strict-local"}
+HEADER = "MiB, and its volume would be encrypted; ask for more than 16 MiB"
+SMALL_XFS = "200 MiB, and its file system would be XFS; ask for at least 300 MiB"
+NOT_OURS = (
+    "which has no volume of driver.longhorn.io; have a pod use that one first, or copy another"
 )
-def test_class_of_which_no_volume_can_be_made(parameters, expected):
-    strict = {"dataLocality": "strict-local"} if "numberOfReplicas" in parameters else {}
-    asked = claim()
-    with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(asked, storage_class(**strict, **parameters))
-
-    assert str(caught.value) == f"StorageClass local has {expected}"
 
 
-def test_strict_local_class_without_a_count_says_so():
-    with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(claim(), bare_class(parameters={"dataLocality": "strict-local"}))
-
-    assert str(caught.value) == (
-        "StorageClass local has no parameter numberOfReplicas; "
-        "a strict-local volume must have 1 replica"
-    )
+def of_mib(mib: int, **more: bool) -> Claim:
+    return replace(claim(size_bytes=mib * MIB), **more)
 
 
-def test_negative_size():
-    with pytest.raises(UnresolvableClaimError) as caught:
-        estimate(claim(size_bytes=-1), storage_class())
+CLAIMS: dict[str, tuple[Claim, dict[str, str], str | None]] = {
+    "encrypted": (of_mib(12), ENCRYPTED, f"12 {HEADER}"),
+    "encrypted-of-the-size-of-the-header": (of_mib(16), ENCRYPTED, f"16 {HEADER}"),
+    "encrypted-rounded-up": (claim(size_bytes=16 * MIB + 1), ENCRYPTED, None),
+    "xfs": (of_mib(200), XFS, SMALL_XFS),
+    "xfs-by-the-name-of-csi": (of_mib(200), BY_CSI, SMALL_XFS),
+    "xfs-rounded-up": (of_mib(299), XFS, None),
+    "ext4": (of_mib(200), {"fsType": "ext4"}, None),
+    "block": (of_mib(200, is_block=True), XFS, None),
+    "snapshot-restored": (of_mib(12, is_restored=True), XFS | ENCRYPTED, None),
+    "image-that-is-larger": (of_mib(5 * 1024), GOLDEN,
+        "5 GiB, and backing image golden has 8 GiB; ask for at least as much"),
+    "image": (of_mib(8 * 1024), GOLDEN, None),
+    "image-of-another-engine": (claim(), GOLDEN | V2,
+        "backing image golden of data engine v1; use a class of that one"),
+    "copy-of-another-size": (claim(copy_of="source", size_bytes=50 * GIB), {},
+        "50 GiB and a copy of default/source, which has 7 GiB; ask for 7 GiB, and for more "
+        "afterwards"),
+    "copy": (COPY, {}, None),
+    "copy-of-another-engine": (COPY, V2,
+        "a copy of default/source, which is of another kind; use a class of the same engine, "
+        "without shards"),
+    "linked-clone-of-v1": (COPY, LINKED,
+        "a copy of default/source as a linked clone; use data engine v2 and at most 3 replicas"),
+    "linked-clone-without-a-copy": (claim(), LINKED, None),
+    "copy-of-a-claim-that-waits": (
+        claim(copy_of="waiting"), {}, f"a copy of default/waiting, {NOT_OURS}"),
+    "copy-of-other-storage": (claim(copy_of="nfs"), {}, f"a copy of default/nfs, {NOT_OURS}"),
+    "strict-local-and-shared": (RWX, STRICT_LOCALITY,
+        "ReadWriteMany, and its volume would be strict-local; use ReadWriteOnce, or a class of "
+        "another locality"),
+    "strict-local-and-migratable": (RWX, STRICT_LOCALITY | {"migratable": "true"}, None),
+    "read-only": (replace(claim(), read_only_many=True), {},
+        "ReadOnlyMany, which Longhorn has not; use ReadWriteOnce or ReadWriteMany"),
+}  # fmt: skip
+OTHERS = [
+    backing_image("golden", virtual_bytes=8 * GIB, engine="v1"),
+    *bound(SOURCE),
+    claim("waiting"),
+    claim("nfs", persistent_volume="nfs"),
+    persistent_volume("nfs", driver="nfs.csi.k8s.io"),
+]
 
-    assert str(caught.value) == (
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim_that_longhorn_refuses(name):
+    asked, parameters, expected = CLAIMS[name]
+    whole = expected and f"PersistentVolumeClaim {asked.key} asks for {expected}"
+
+    assert refusal(asked, LOCAL | parameters, *OTHERS) == whole
+
+
+def test_claim_of_negative_size():
+    assert refusal(claim(size_bytes=-1), LOCAL) == (
         "PersistentVolumeClaim default/data requests a negative size; correct it"
     )
 
 
 def test_tags_of_nodes_do_not_matter_to_shards():
-    class_ = sharded(dataChunks="1", parityChunks="1", stripSizeKB="4")
-    of_one = bare_class(parameters={**class_.parameters, "nodeSelector": "fast"})
-    nodes = [
-        node("node-1", disk(type_="block"), tags=["fast"]),
-        node("node-2", disk(type_="block")),
-    ]
+    few = {"dataChunks": "1", "parityChunks": "1", "stripSizeKB": "4"}
+    layout = SHARDED | {f"dataLayout.{name}": value for name, value in few.items()}
+    of_one = bare_class(parameters=layout | {"nodeSelector": "fast"})
+    nodes = [node(f"node-{n}", disk(type_="block"), tags=["fast"][n - 1 :]) for n in (1, 2)]
 
     assert accepted(view_of(*nodes, claim("vol"), of_one)) == ["node-1", "node-2"]
 
@@ -264,54 +314,25 @@ def test_tags_of_nodes_do_not_matter_to_shards():
     [(claim("vol"), {}), (claim("vol", read_write_many=True), {}), (claim("vol"), SHARDED)],
     ids=["disabled", "shared", "sharded"],
 )
-def test_no_volume_is_created_with_a_tag_that_no_disk_has(asked, parameters):
+def test_tag_that_no_disk_has_lets_no_volume_be_made(asked, parameters):
     of_no_disk = bare_class(parameters={**parameters, "diskSelector": "none"})
 
     with pytest.raises(UnresolvableClaimError, match="tag 'none' is on no Longhorn disk"):
         accepted(view_of(CLUSTER, asked, of_no_disk))
 
 
-@pytest.mark.parametrize("count", ["21", "-1", "3.5", "many", str(2**70)])
-def test_a_count_of_replicas_that_longhorn_refuses(count):
-    with pytest.raises(UnresolvableClaimError, match="numberOfReplicas"):
-        estimate(claim(), storage_class(numberOfReplicas=count))
-
-
-@pytest.mark.parametrize(("count", "expected"), [("1", 1), ("20", 20), ("0", 3), ("", 3)])
-def test_how_many_replicas_the_volume_will_have(count, expected):
-    parameters = {"numberOfReplicas": count} if count else {}
-
-    assert estimate(claim(), bare_class(parameters=parameters)).wanted_replicas == expected
-
-
-def test_anti_affinities_of_the_class():
-    found = estimate(
-        claim(),
-        storage_class(replicaSoftAntiAffinity="enabled", replicaZoneSoftAntiAffinity="disabled"),
-    )
-
-    assert found.soft_anti_affinity is True
-    assert found.zone_soft_anti_affinity is False
-    assert found.disk_soft_anti_affinity is None
+DOWNLOAD = {"backingImage": "image", "backingImageDataSourceType": "download"}
 
 
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
-        pytest.param({"backingImage": "image"}, None, id="no-source"),
+        pytest.param({"backingImage": "image"}, None, id="source-none"),
+        pytest.param(DOWNLOAD, backing_image(), id="selectors-none"),
         pytest.param(
-            {"backingImage": "image", "backingImageDataSourceType": "download"},
-            BackingImage(name="image", node_selector=(), disk_selector=()),
-            id="no-selectors",
-        ),
-        pytest.param(
-            {
-                "backingImage": "image",
-                "backingImageDataSourceType": "download",
-                "backingImageNodeSelector": "storage",
-                "backingImageDiskSelector": "ssd,nvme",
-            },
-            BackingImage(name="image", node_selector=("storage",), disk_selector=("ssd", "nvme")),
+            DOWNLOAD
+            | {"backingImageNodeSelector": "storage", "backingImageDiskSelector": "ssd,nvme"},
+            backing_image(node_selector=["storage"], disk_selector=["ssd", "nvme"]),
             id="selectors",
         ),
     ],
@@ -321,9 +342,7 @@ def test_backing_image_made_along_with_the_volume(parameters, expected):
 
 
 def test_selectors_of_a_future_backing_image_bind_the_volume():
-    from_image = storage_class(
-        backingImage="image", backingImageDataSourceType="download", backingImageDiskSelector="ssd"
-    )
+    from_image = storage_class(**DOWNLOAD, backingImageDiskSelector="ssd")
     view = view_of(node("node-1", disk(tags=["ssd"])), node("node-2"), claim("vol"), from_image)
 
     assert accepted(view) == ["node-1"]
@@ -334,10 +353,8 @@ def test_selectors_of_a_future_backing_image_bind_the_volume():
     [
         pytest.param("default-data-locality", "local", {}, id="locality"),
         pytest.param("default-data-locality", '{"v2":"disabled"}', {}, id="locality-without-v1"),
-        pytest.param("default-data-locality", 5, {}, id="object-that-cannot-be-read"),
-        pytest.param(
-            "default-replica-count", "three", {"dataLocality": "strict-local"}, id="replica-count"
-        ),
+        pytest.param("default-data-locality", 5, {}, id="setting-unreadable"),
+        pytest.param("default-replica-count", "three", STRICT_LOCALITY, id="replica-count"),
     ],
 )
 def test_default_that_cannot_be_read_is_named_where_it_is_needed(name, value, parameters):
@@ -355,201 +372,32 @@ def test_default_that_is_not_needed_may_be_anything(name, value):
     assert fits(view_of(node(), claim("vol"), storage_class(), setting(name, value)))
 
 
-def test_other_settings_do_not_decide_what_a_class_leads_to():
+def test_settings_of_other_things_do_not_decide_where_a_class_leads():
     unreadable = setting("storage-over-provisioning-percentage", "abc")
     view = view_of(node(), claim("vol"), bare_class(), unreadable)
 
     assert ask(view).basis is Basis.NOTHING_LOCAL
 
 
-SOURCE = volume("source", size_bytes=7 * GIB, replicas=3)
-"""What is copied; `bound` makes a claim of its name."""
-
-
 @pytest.mark.parametrize(("mode", "replicas_first"), [("full-copy", 1), ("linked-clone", 3)])
-def test_a_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(mode, replicas_first):
-    source = replace(SOURCE, disk_type="block")
-    view = view_of(CLUSTER, *bound(source))
+def test_copy_has_one_replica_until_it_is_done_and_a_linked_clone_all(mode, replicas_first):
+    view = view_of(CLUSTER, *bound(replace(SOURCE, disk_type="block")))
     class_ = storage_class(numberOfReplicas="3", cloneMode=mode, dataEngine="v2")
 
-    copy = estimate_volume(claim(copy_of="source", size_bytes=7 * GIB), class_, view)
+    copy = estimate_volume(COPY, class_, view)
 
     assert (copy.size_bytes, copy.wanted_replicas) == (7 * GIB, 3)
     assert copy.linked_to == ("source" if mode == "linked-clone" else None)
     assert due_replicas(copy, (), view.settings, attaching=True).anywhere == replicas_first
 
 
-def test_nothing_is_refused_of_a_copy_whose_source_has_a_volume_that_was_not_read():
-    source = claim("source", persistent_volume="pv")
-
-    copy = estimate_volume(claim(copy_of="source"), storage_class(), view_of(CLUSTER, source))
+def test_copy_whose_source_has_a_volume_that_was_not_read_is_not_refused():
+    copy = estimate(claim(copy_of="source"), LOCAL, claim("source", persistent_volume="pv"))
 
     assert (copy.size_bytes, copy.copying) == (10 * GIB, True)
 
 
-@pytest.mark.parametrize(("value", "soft"), [("zonal", True), ("regional", None), ("any", None)])
-def test_replicas_of_a_zonal_volume_share_their_zone(value, *, soft):
-    assert estimate(claim(), storage_class(volumeTopology=value)).zone_soft_anti_affinity is soft
-
-
-@pytest.mark.parametrize("value", ["[]", "null", '[{"name":"daily","isGroup":true}]', '[{"a":1}]'])
-def test_jobs_that_longhorn_can_read(value):
-    estimate(claim(), storage_class(recurringJobSelector=value))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"numberOfReplicas": "3"}, {"dataLocality": "best-effort"}, {"backingImage": "image"}],
-    ids=str,
-)
-def test_what_longhorn_refuses_of_a_volume_with_shards(wrong):
-    [name] = wrong
-    with pytest.raises(UnresolvableClaimError, match=f"has {name} .*; leave it out"):
-        estimate(claim(), bare_class(parameters={**sharded().parameters, **wrong}))
-
-
-@pytest.mark.parametrize(
-    ("asked", "parameters", "expected"),
-    [
-        pytest.param(
-            claim(size_bytes=12 * MIB),
-            {"encrypted": "true"},
-            "12 MiB, and its volume would be encrypted; ask for more than 16 MiB",
-            id="encrypted",
-        ),
-        pytest.param(
-            claim(size_bytes=16 * MIB),
-            {"encrypted": "true"},
-            "16 MiB, and its volume would be encrypted; ask for more than 16 MiB",
-            id="encrypted-of-the-size-of-the-header",
-        ),
-        pytest.param(
-            claim(size_bytes=16 * MIB + 1), {"encrypted": "true"}, None, id="encrypted-rounded-up"
-        ),
-        pytest.param(
-            claim(size_bytes=200 * MIB),
-            {"fsType": "xfs"},
-            "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
-            id="xfs",
-        ),
-        pytest.param(
-            claim(size_bytes=200 * MIB),
-            {"csi__storage__k8s__io/fstype": "xfs"},
-            "200 MiB, and its file system would be XFS; ask for at least 300 MiB",
-            id="xfs-by-the-name-of-csi",
-        ),
-        pytest.param(claim(size_bytes=299 * MIB), {"fsType": "xfs"}, None, id="xfs-rounded-up"),
-        pytest.param(claim(size_bytes=200 * MIB), {"fsType": "ext4"}, None, id="ext4"),
-        pytest.param(
-            replace(claim(size_bytes=200 * MIB), is_block=True), {"fsType": "xfs"}, None, id="block"
-        ),
-        pytest.param(
-            replace(claim(size_bytes=12 * MIB), is_restored=True),
-            {"fsType": "xfs", "encrypted": "true"},
-            None,
-            id="of-a-snapshot",
-        ),
-        pytest.param(
-            claim(size_bytes=5 * GIB),
-            {"backingImage": "golden"},
-            "5 GiB, and backing image golden has 8 GiB; ask for at least as much",
-            id="image-that-is-larger",
-        ),
-        pytest.param(claim(size_bytes=8 * GIB), {"backingImage": "golden"}, None, id="image"),
-        pytest.param(
-            claim(),
-            {"backingImage": "golden", "dataEngine": "v2"},
-            "backing image golden of data engine v1; use a class of that one",
-            id="image-of-another-engine",
-        ),
-        pytest.param(
-            claim(copy_of="source", size_bytes=50 * GIB),
-            {},
-            "50 GiB and a copy of default/source, which has 7 GiB; ask for 7 GiB, and for more "
-            "afterwards",
-            id="copy-of-another-size",
-        ),
-        pytest.param(claim(copy_of="source", size_bytes=7 * GIB), {}, None, id="copy"),
-        pytest.param(
-            claim(copy_of="source", size_bytes=7 * GIB),
-            {"dataEngine": "v2"},
-            "a copy of default/source, which is of another kind; use a class of the same engine, "
-            "without shards",
-            id="copy-of-another-engine",
-        ),
-        pytest.param(
-            claim(copy_of="source", size_bytes=7 * GIB),
-            {"cloneMode": "linked-clone"},
-            "a copy of default/source as a linked clone; use data engine v2 and at most 3 replicas",
-            id="linked-clone-of-v1",
-        ),
-        pytest.param(claim(), {"cloneMode": "linked-clone"}, None, id="no-copy"),
-        pytest.param(
-            claim(copy_of="waiting"),
-            {},
-            "a copy of default/waiting, which has no volume of driver.longhorn.io; have a pod use "
-            "that one first, or copy another",
-            id="copy-of-a-claim-that-waits",
-        ),
-        pytest.param(
-            claim(copy_of="nfs"),
-            {},
-            "a copy of default/nfs, which has no volume of driver.longhorn.io; have a pod use that "
-            "one first, or copy another",
-            id="copy-of-other-storage",
-        ),
-        pytest.param(
-            claim(read_write_many=True),
-            {"dataLocality": "strict-local"},
-            "ReadWriteMany, and its volume would be strict-local; use ReadWriteOnce, or a class of "
-            "another locality",
-            id="strict-local-and-shared",
-        ),
-        pytest.param(
-            claim(read_write_many=True),
-            {"dataLocality": "strict-local", "migratable": "true"},
-            None,
-            id="strict-local-and-migratable",
-        ),
-        pytest.param(
-            replace(claim(), read_only_many=True),
-            {},
-            "ReadOnlyMany, which Longhorn has not; use ReadWriteOnce or ReadWriteMany",
-            id="read-only",
-        ),
-    ],
-)
-def test_what_longhorn_refuses_of_a_claim(asked, parameters, expected):
-    named = {key.replace("__", "."): value for key, value in parameters.items()}
-    class_ = storage_class(**named)
-    view = view_of(
-        CLUSTER,
-        backing_image("golden", virtual_bytes=8 * GIB, engine="v1"),
-        *bound(SOURCE),
-        claim("waiting"),
-        claim("nfs", persistent_volume="nfs"),
-        persistent_volume("nfs", driver="nfs.csi.k8s.io"),
-    )
-
-    try:
-        estimate_volume(asked, class_, view)
-        found = None
-    except UnresolvableClaimError as error:
-        found = str(error)
-
-    whole = expected and f"PersistentVolumeClaim {asked.key} asks for {expected}"
-    assert found == whole
-
-
-@pytest.mark.parametrize("source", ["", "upload"])
-def test_no_volume_is_made_of_an_image_that_is_not_there(source):
-    class_ = storage_class(backingImage="none", backingImageDataSourceType=source)
-
-    with pytest.raises(UnresolvableClaimError, match="BackingImage none is not in the cluster"):
-        estimate(claim(), class_)
-
-
-def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go():
+def test_image_is_not_missed_where_none_was_read_unless_it_says_where_replicas_go():
     view = view_of(CLUSTER)
 
     requests.new_volume(claim(), storage_class(backingImage="a", dataLocality="disabled"), view)
@@ -558,15 +406,3 @@ def test_an_image_is_not_missed_where_none_was_read_unless_it_says_where_replica
         requests.new_volume(claim(), storage_class(backingImage="a"), view)
 
     assert local.backing_image == "a"
-
-
-def test_a_size_is_not_held_against_an_image_that_is_not_ready():
-    estimate(claim(size_bytes=1), storage_class(backingImage="image"))
-
-
-@pytest.mark.parametrize(("value", "is_refused"), [("false", True), ("true", False), (None, False)])
-def test_a_data_engine_that_is_switched_off(value, *, is_refused):
-    settings = {"v2_data_engine": value} if value else {}
-    refused = pytest.raises(UnresolvableClaimError, match="set Longhorn's setting v2-data-engine")
-    with refused if is_refused else nullcontext():
-        estimate(claim(), storage_class(dataEngine="v2"), **settings)
