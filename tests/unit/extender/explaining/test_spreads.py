@@ -1,95 +1,70 @@
 """Where all replicas of a pod's volumes would go."""
 
+from typing import Any
+
 import msgspec
+import pytest
 
 from app.kube.resource import AnyRecord
 from extender.demand.requests import resolve
 from extender.explaining import Hindrance, Spread, spreads
-from longhorn import Locality, NodeName, VolumeName
+from longhorn import NodeName, VolumeName
 from tests.builders import (
-    GIB,
     ask,
     bound,
     disk,
     hold,
     node,
+    nodes_of,
     pod,
-    replica,
+    replicas_of,
     setting,
     view_of,
-    volume,
+    volumes_of,
 )
 
 ONE, TWO, THREE = (NodeName(f"node-{number}") for number in (1, 2, 3))
-VOL = VolumeName("vol")
+APART = setting("replica-zone-soft-anti-affinity", "false")
+CLOSED = [node("node-1", disk(schedulable=False)), node("node-2", allow_scheduling=False)]
 
 
-def whole(*records: AnyRecord, on: NodeName | None) -> Spread:
-    [found] = spreads(ask(view_of(*records)), on)
-    return found
+def spread(wanted: int = 1, **found: Any) -> Spread:
+    return Spread(**{"volume": VolumeName("vol"), "wanted": wanted, "placed": (), **found})
 
 
-def test_one_replica_is_beside_the_pod_and_the_others_on_other_nodes():
-    nodes = [node(f"node-{number}") for number in (1, 2, 3)]
-
-    found = whole(*nodes, *bound(volume(replicas=3)), on=TWO)
-
-    assert (found.local, sorted(found.others), found.missing) == (TWO, [ONE, THREE], 0)
+def of(text: str, **more: Any) -> list[AnyRecord]:
+    return bound(*volumes_of(text, **more))
 
 
-def test_replicas_that_exist_stay_where_they_are():
-    nodes = [node("node-1"), node("node-2")]
-
-    found = whole(*nodes, *bound(volume(replicas=1)), replica(), on=ONE)
-
-    assert found == Spread(volume=VOL, wanted=1, placed=(ONE,))
-
-
-def test_two_nodes_are_too_few_for_three_replicas_that_share_none():
-    nodes = [node("node-1"), node("node-2")]
-
-    found = whole(*nodes, *bound(volume(replicas=3)), on=ONE)
-
-    assert (found.missing, found.hindrance) == (1, Hindrance.NODES)
-    assert found.roomy == (ONE, TWO)
-
-
-def test_one_zone_is_too_few_for_two_replicas_that_share_none():
-    apart = setting("replica-zone-soft-anti-affinity", "false")
-    nodes = [node("node-1", zone="east"), node("node-2", zone="east")]
-
-    found = whole(*nodes, *bound(volume(replicas=2)), apart, on=ONE)
-
-    assert (found.missing, found.hindrance) == (1, Hindrance.ZONES)
+ROWS: dict[str, tuple[list[AnyRecord], NodeName | None, Spread]] = {
+    # The cluster, the node of the pod, and where the replicas go.
+    "replica-beside-the-pod-and-others-on-other-nodes": ([*nodes_of("1 2 3"), *of("vol*3")], TWO,
+        spread(3, local=TWO, others=(ONE, THREE))),
+    "replicas-that-exist-stay": ([*nodes_of("1 2"), *of("vol"), *replicas_of("vol@1")], ONE,
+        spread(placed=(ONE,))),
+    "nodes-too-few": ([*nodes_of("1 2"), *of("vol*3")], ONE,
+        spread(3, local=ONE, others=(TWO,), missing=1, hindrance=Hindrance.NODES,
+            roomy=(ONE, TWO))),
+    "zones-too-few": ([*nodes_of("1@east 2@east"), APART, *of("vol*2")], ONE,
+        spread(2, local=ONE, missing=1, hindrance=Hindrance.ZONES, roomy=(ONE, TWO))),
+    "disks-full": ([*nodes_of("1 2:5"), *of("vol:200")], None,
+        spread(missing=1, hindrance=Hindrance.ROOM)),
+    "disks-that-take-nothing-whatever-their-tags": ([*CLOSED, *of("vol", disk_selector=["ssd"])],
+        None, spread(missing=1, hindrance=Hindrance.USABLE_DISKS)),
+    "disks-without-the-tag": ([node(), *of("vol~", disk_selector=["ssd"])], None,
+        spread(missing=1, hindrance=Hindrance.DISKS)),
+}  # fmt: skip
 
 
-def test_full_disks_hinder_by_their_room():
-    full = node("node-2", disk(scheduled_bytes=95 * GIB))
+@pytest.mark.parametrize("name", ROWS)
+def test_replicas_of_a_volume_are_spread(name):
+    records, on, expected = ROWS[name]
 
-    found = whole(node(), full, *bound(volume(size_bytes=200 * GIB)), on=None)
-
-    assert (found.missing, found.hindrance, found.roomy) == (1, Hindrance.ROOM, ())
-
-
-def test_disks_that_take_nothing_hinder_whatever_their_tags():
-    nodes = [node("node-1", disk(schedulable=False)), node("node-2", allow_scheduling=False)]
-
-    found = whole(*nodes, *bound(volume(disk_selector=["ssd"])), on=None)
-
-    assert (found.missing, found.hindrance) == (1, Hindrance.USABLE_DISKS)
+    assert spreads(ask(view_of(*records)), on) == [expected]
 
 
-def test_tags_that_no_disk_has_hinder_by_the_disks():
-    remote = volume(locality=Locality.DISABLED, disk_selector=["ssd"])
-
-    found = whole(node(), *bound(remote), on=None)
-
-    assert (found.missing, found.hindrance) == (1, Hindrance.DISKS)
-
-
-def test_what_is_held_for_other_pods_is_not_taken():
-    other = volume("other", size_bytes=95 * GIB)
-    view = view_of(node("node-1"), node("node-2"), *bound(volume(replicas=2)), *bound(other))
+def test_room_held_for_other_pods_is_not_taken():
+    view = view_of(*nodes_of("1 2"), *of("vol*2 other:95"))
     held = hold("another", volumes=(), nodes=["node-2"], only_candidate=True)
     volumes = resolve(pod("other", name="another"), view).volumes
 
