@@ -1,8 +1,8 @@
 """What disks have left, in Longhorn's arithmetic."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,16 +15,7 @@ from extender.verdicts.rejections import (
     NodeNotSchedulable,
     NodeSchedulingDisabled,
 )
-from longhorn import (
-    Disk,
-    DiskId,
-    DiskKind,
-    Node,
-    NodeName,
-    Replica,
-    limit_bytes,
-    read_settings,
-)
+from longhorn import Disk, DiskId, DiskKind, Node, NodeName, Replica, limit_bytes, read_settings
 from packing import Bin
 from tests.builders import (
     GIB,
@@ -34,23 +25,32 @@ from tests.builders import (
     disk,
     fits,
     node,
-    pending,
     replica,
+    replicas_of,
     setting,
     view_of,
     volume,
+    volumes_of,
 )
 
 ACCOUNTING_PAGE = Path(__file__).parents[3] / "docs" / "accounting.md"
+HERE, ELSEWHERE = NodeName("node-1"), NodeName("node-2")
 
 
-def space_of(node: Node, *replicas: Replica, **values: str) -> NodeSpace:
-    settings = read_settings({name.replace("_", "-"): value for name, value in values.items()})
-    return node_space(node, There(replicas), settings, {})
+def space_of(
+    node: Node, replicas: Iterable[Replica] = (), over: str = "100", minimal: str = "25"
+) -> NodeSpace:
+    """Work out a node's space with these percentages, or those that Longhorn has by default."""
+    values = {
+        "storage-over-provisioning-percentage": over,
+        "storage-minimal-available-percentage": minimal,
+    }
+    return node_space(node, There(replicas), read_settings(values), {})
 
 
-def scheduled_bytes(disk: Disk, *replicas: Replica) -> int:
-    return space_of(node("node-1", disk), *replicas).disks[0].scheduled_bytes
+def listing(gib: int, name: str = "vol-r-1") -> Disk:
+    """Build a disk that lists a replica."""
+    return disk(listed={name: gib * GIB})
 
 
 def test_a_volume_of_that_extra_byte_fits():
@@ -62,182 +62,128 @@ def test_a_volume_of_that_extra_byte_fits():
     assert not fits(view_of(node("node-1", tight), *bound(volume(size_bytes=limit + 1)), percent))
 
 
+MADE_FROM_IT = volume(backing_image="image")
+SECOND = volume("b", backing_image="image")
+IMAGE = backing_image(size_bytes=2 * GIB)
+WITH_COPY = disk(listed_images={"image": 2 * GIB})
+SCHEDULED = {
+    # A disk, all replicas, all volumes and images, and the GiB that count as scheduled on it.
+    "disk-as-longhorn-says": (disk(scheduled_bytes=7 * GIB), "", [], 7),
+    "disk-without-uuid": (disk(uuid=""), "vol@1", [], 0),
+    "disk-is-another": (disk("disk-2"), "vol@1", [], 0),
+    "replica-listed-once": (listing(10), "vol@1", [], 10),
+    "replica-unlisted-once": (disk(), "vol@1", [], 10),
+    "replica-grown-by-the-rest": (listing(10), "vol:15@1", [], 15),
+    "replica-shrunk-is-not-credited": (listing(10), "vol:5@1", [], 10),
+    "replica-listed-though-its-object-is-gone": (listing(10, "gone"), "", [], 10),
+    "replicas-unlisted-of-all-volumes": (disk(), "a:1@1 b:2@1", [], 3),
+    "replica-failed": (disk(), "vol@1/failed", [], 10),
+    "replica-evicting": (disk(), "vol@1/evicting", [], 10),
+    "replica-being-deleted": (disk(), "vol@1/deleting", [], 10),
+    "replica-inactive-duplicate": (disk(), "vol@1/inactive", [], 10),
+    "replica-never-healthy": (disk(), "vol@1/new", [], 10),
+    "replica-not-placed-yet": (disk(), "vol>1", [], 0),
+    "volume-expanded-not-listed-at-all": (disk(), "vol@1", volumes_of("vol:15"), 15),
+    "volume-expanded-listed-as-it-was": (listing(10), "vol@1", volumes_of("vol:15"), 15),
+    "volume-expanded-listed-as-larger": (listing(20), "vol@1", volumes_of("vol:15"), 20),
+    "volume-expanded-just-fits": (disk(), "vol@1", volumes_of("vol:100"), 100),
+    "volume-expanded-does-not-fit": (disk(), "vol@1", volumes_of("vol:101"), 10),
+    "volume-to-shrink": (disk(), "vol@1", volumes_of("vol:5"), 10),
+    "volume-expanded-deleting": (disk(), "vol@1", volumes_of("vol:15", deleting=True), 10),
+    "volume-expanded-is-another": (disk(), "vol@1", volumes_of("other:15"), 10),
+    "image-copy-to-come": (disk(), "vol@1", [MADE_FROM_IT, IMAGE], 12),
+    "image-copy-came": (WITH_COPY, "vol@1", [MADE_FROM_IT, IMAGE], 12),
+    "image-copy-came-its-size-not-listed": (
+        disk(listed_images={"image": 0}), "vol@1", [MADE_FROM_IT, IMAGE], 12),
+    "image-copy-of-another-came": (
+        disk(listed_images={"another": GIB}), "vol@1", [MADE_FROM_IT, IMAGE], 13),
+    "image-of-no-volume": (disk(), "vol@1", [volume(), IMAGE], 10),
+    "image-not-known": (disk(), "vol@1", [MADE_FROM_IT], 10),
+    "image-size-not-known": (disk(), "vol@1", [MADE_FROM_IT, backing_image()], 10),
+    "image-volume-not-known": (disk(), "vol@1", [IMAGE], 10),
+    "image-volume-goes": (disk(), "vol@1", [replace(MADE_FROM_IT, deleting=True), IMAGE], 10),
+    "image-copy-for-two-volumes": (disk(), "vol@1 b@1", [MADE_FROM_IT, IMAGE, SECOND], 22),
+    "image-copy-asks-for-no-room": (
+        disk(maximum_bytes=11 * GIB), "vol@1", [MADE_FROM_IT, IMAGE], 12),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("disk", "replicas", "expected"),
-    [
-        pytest.param(disk(scheduled_bytes=7, listed={}), [], 7, id="what-longhorn-scheduled"),
-        pytest.param(
-            disk(listed={"vol-r-1": 10}), [replica(size_bytes=10)], 10, id="listed-replica-once"
-        ),
-        pytest.param(disk(), [replica(size_bytes=10)], 10, id="unlisted-replica-once"),
-        pytest.param(
-            disk(listed={"vol-r-1": 10}),
-            [replica(size_bytes=15)],
-            15,
-            id="grown-by-the-rest",
-        ),
-        pytest.param(
-            disk(listed={"vol-r-1": 10}), [replica(size_bytes=5)], 10, id="shrunk-is-not-credited"
-        ),
-        pytest.param(disk(listed={"gone": 10}), [], 10, id="listed-though-its-object-is-gone"),
-        pytest.param(
-            disk(),
-            [replica("a", size_bytes=1), replica("b", of="other", size_bytes=2)],
-            3,
-            id="unlisted-replicas-of-all-volumes",
-        ),
-        pytest.param(disk(), [replica(size_bytes=10, failed=True)], 10, id="failed"),
-        pytest.param(disk(), [replica(size_bytes=10, evicting=True)], 10, id="evicting"),
-        pytest.param(disk(), [replica(size_bytes=10, deleting=True)], 10, id="being-deleted"),
-        pytest.param(disk(), [replica(size_bytes=10, active=False)], 10, id="inactive-duplicate"),
-        pytest.param(disk(), [replica(size_bytes=10, healthy_once=False)], 10, id="never-healthy"),
-        pytest.param(disk(), [replica(size_bytes=10, disk="disk-2")], 0, id="on-another-disk"),
-        pytest.param(disk(), [pending(size_bytes=10)], 0, id="not-placed-yet"),
-        pytest.param(disk(uuid=""), [replica(size_bytes=10)], 0, id="disk-without-uuid"),
-    ],
+    ("disk", "replicas", "records", "expected"), SCHEDULED.values(), ids=SCHEDULED
 )
-def test_scheduled_bytes(disk, replicas, expected):
-    assert scheduled_bytes(disk, *replicas) == expected
+def test_scheduled_bytes(disk, replicas, records, expected):
+    nodes = node("node-1", disk), node("node-2")
 
+    view = view_of(*nodes, *replicas_of(replicas), *records)
 
-GROWN = 15 * GIB
-"""What a volume is to have of which there is a replica of 10 GiB."""
-
-
-@pytest.mark.parametrize(
-    ("disk", "volume", "expected"),
-    [
-        pytest.param(disk(), volume(size_bytes=GROWN), GROWN, id="not-listed-at-all"),
-        pytest.param(
-            disk(listed={"vol-r-1": 10 * GIB}),
-            volume(size_bytes=GROWN),
-            GROWN,
-            id="listed-as-it-was",
-        ),
-        pytest.param(
-            disk(listed={"vol-r-1": 20 * GIB}),
-            volume(size_bytes=GROWN),
-            20 * GIB,
-            id="listed-as-larger",
-        ),
-        pytest.param(disk(), volume(size_bytes=100 * GIB), 100 * GIB, id="just-fits"),
-        pytest.param(disk(), volume(size_bytes=101 * GIB), 10 * GIB, id="does-not-fit"),
-        pytest.param(disk(), volume(size_bytes=5 * GIB), 10 * GIB, id="to-shrink"),
-        pytest.param(disk(), volume(size_bytes=GROWN, deleting=True), 10 * GIB, id="deleting"),
-        pytest.param(disk(), volume("other", size_bytes=GROWN), 10 * GIB, id="another-volume"),
-    ],
-)
-def test_a_volume_that_is_being_expanded(disk, volume, expected):
-    view = view_of(node("node-1", disk), replica(), volume)
-
-    [space] = view.spaces[NodeName("node-1")].disks
-    assert space.scheduled_bytes == expected
+    found = [view.spaces[name].disks[0].scheduled_bytes for name in (HERE, ELSEWHERE)]
+    assert found == [expected * GIB, 0]
 
 
 def test_of_two_that_are_being_expanded_one_may_find_room():
     """60 GiB are left, and each of the two is to get 50 more."""
-    both = [volume(name, size_bytes=70 * GIB) for name in "ab"]
-    there = [replica(f"{name}-r-1", of=name, size_bytes=20 * GIB) for name in "ab"]
+    view = view_of(node(), *volumes_of("a:70 b:70"), *replicas_of("a:20@1 b:20@1"))
 
-    [space] = view_of(node(), *both, *there).spaces[NodeName("node-1")].disks
-
-    assert dict(space.unlisted) == {"a-r-1": 70 * GIB, "b-r-1": 20 * GIB}
-
-
-MADE_FROM_IT = volume(backing_image="image")
-IMAGE = backing_image(size_bytes=2 * GIB)
-
-
-@pytest.mark.parametrize(
-    ("disk", "records", "expected"),
-    [
-        pytest.param(disk(), [MADE_FROM_IT, IMAGE], 12 * GIB, id="a-copy-is-to-come"),
-        pytest.param(
-            disk(listed_images={"image": 2 * GIB}), [MADE_FROM_IT, IMAGE], 12 * GIB, id="it-came"
-        ),
-        pytest.param(
-            disk(listed_images={"image": 0}), [MADE_FROM_IT, IMAGE], 12 * GIB, id="size-not-listed"
-        ),
-        pytest.param(
-            disk(listed_images={"another": GIB}), [MADE_FROM_IT, IMAGE], 13 * GIB, id="another-came"
-        ),
-        pytest.param(disk(), [volume(), IMAGE], 10 * GIB, id="not-made-from-it"),
-        pytest.param(disk(), [MADE_FROM_IT], 10 * GIB, id="image-not-known"),
-        pytest.param(disk(), [MADE_FROM_IT, backing_image()], 10 * GIB, id="size-not-known"),
-        pytest.param(disk(), [IMAGE], 10 * GIB, id="volume-not-known"),
-        pytest.param(
-            disk(), [replace(MADE_FROM_IT, deleting=True), IMAGE], 10 * GIB, id="volume-goes"
-        ),
-        pytest.param(
-            disk(),
-            [MADE_FROM_IT, IMAGE, volume("b", backing_image="image"), replica("b-r", of="b")],
-            22 * GIB,
-            id="one-copy-for-two-volumes",
-        ),
-        pytest.param(
-            disk(maximum_bytes=11 * GIB),
-            [MADE_FROM_IT, IMAGE],
-            12 * GIB,
-            id="room-is-not-asked-for",
-        ),
-    ],
-)
-def test_a_disk_that_gets_a_copy_of_a_backing_image(disk, records, expected):
-    view = view_of(node("node-1", disk), node("node-2"), replica(), *records)
-
-    [space] = view.spaces[NodeName("node-1")].disks
-    [other] = view.spaces[NodeName("node-2")].disks
-    assert (space.scheduled_bytes, other.scheduled_bytes) == (expected, 0)
+    assert view.spaces[HERE].disks[0].unlisted == {"a-r-1": 70 * GIB, "b-r-1": 20 * GIB}
 
 
 def test_same_uuid_on_two_nodes_is_two_disks():
     clones = node("node-1", disk(uuid="same")), node("node-2", disk(uuid="same"))
-    unlisted = replica(of="other", size_bytes=60 * GIB, on="node-2")
-    unlisted = msgspec.structs.replace(unlisted, disk=DiskId("same"))
+    unlisted = replace(replica(size_bytes=60 * GIB, on="node-2"), disk=DiskId("same"))
 
     view = view_of(*clones, unlisted)
 
-    assert view.spaces[clones[0].name].disks[0].scheduled_bytes == 0
-    assert view.spaces[clones[1].name].disks[0].scheduled_bytes == 60 * GIB
+    assert view.spaces[HERE].disks[0].scheduled_bytes == 0
+    assert view.spaces[ELSEWHERE].disks[0].scheduled_bytes == 60 * GIB
 
 
-def test_headrooms_of_a_disk():
-    partly_used = disk(reserved_bytes=20 * GIB, available_bytes=60 * GIB, listed={"a": 30 * GIB})
-
-    space = space_of(
-        node("node-1", partly_used),
-        replica("b", size_bytes=10 * GIB),
-        storage_over_provisioning_percentage="150",
-        storage_minimal_available_percentage="10",
-    ).disks[0]
-
-    assert space.limit_bytes == 120 * GIB
-    assert space.logical_headroom_bytes == 80 * GIB
-    assert space.minimal_available_bytes == 10 * GIB
-    assert space.physical_headroom_bytes == 50 * GIB - 1
-
-
-def test_over_scheduled_disk_has_negative_headroom():
-    space = space_of(node("node-1", disk(listed={"a": 130 * GIB}))).disks[0]
-
-    assert space.logical_headroom_bytes == -30 * GIB
+EXAMPLE = disk(
+    maximum_bytes=500 * GIB,
+    reserved_bytes=50 * GIB,
+    available_bytes=200 * GIB,
+    listed={"mail-r-1": 300 * GIB, "logs-r-1": 180 * GIB},
+)
+"""The disk of the accounting page."""
+PARTLY_USED = disk(reserved_bytes=20 * GIB, available_bytes=60 * GIB, listed={"a": 30 * GIB})
+HEADROOMS = {
+    # A disk, its replicas and two percentages; GiB: limit, scheduled, left of that, minimum, and
+    # what may be written, less one byte.
+    "disk-partly-used": (PARTLY_USED, "b:10@1", "150", "10", (120, 40, 80, 10, 50)),
+    "disk-over-scheduled": (listing(130), "", "100", "25", (100, 130, -30, 25, 75)),
+    "disk-of-the-accounting-page": (
+        EXAMPLE, "mail:300@1 logs:180@1/failed shop:60@1", "150", "25", (675, 540, 135, 125, 75)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("disk", "why"),
-    [
-        pytest.param(disk(), None, id="usable"),
-        pytest.param(disk(uuid=""), "has no UUID yet", id="no-uuid"),
-        pytest.param(disk(allow_scheduling=False), "scheduling is disabled", id="disabled"),
-        pytest.param(disk(evicting=True), "is being evicted", id="evicting"),
-        pytest.param(disk(ready=False), "is not ready", id="not-ready"),
-        pytest.param(disk(schedulable=False), "is not schedulable", id="not-schedulable"),
-        pytest.param(disk(maximum_bytes=0), "has no size or nothing available", id="no-maximum"),
-        pytest.param(
-            disk(available_bytes=0), "has no size or nothing available", id="nothing-available"
-        ),
-    ],
+    ("disk", "replicas", "over", "minimal", "expected"), HEADROOMS.values(), ids=HEADROOMS
 )
+def test_headrooms_of_a_disk(disk, replicas, over, minimal, expected):
+    space = space_of(node("node-1", disk), replicas_of(replicas), over, minimal).disks[0]
+
+    found = (
+        space.limit_bytes,
+        space.scheduled_bytes,
+        space.logical_headroom_bytes,
+        space.minimal_available_bytes,
+        space.physical_headroom_bytes + 1,
+    )
+    assert found == tuple(gib * GIB for gib in expected)
+
+
+UNUSABLE = {
+    "usable": (disk(), None),
+    "no-uuid": (disk(uuid=""), "has no UUID yet"),
+    "disabled": (disk(allow_scheduling=False), "scheduling is disabled"),
+    "evicting": (disk(evicting=True), "is being evicted"),
+    "not-ready": (disk(ready=False), "is not ready"),
+    "not-schedulable": (disk(schedulable=False), "is not schedulable"),
+    "no-maximum": (disk(maximum_bytes=0), "has no size or nothing available"),
+    "nothing-available": (disk(available_bytes=0), "has no size or nothing available"),
+}
+
+
+@pytest.mark.parametrize(("disk", "why"), UNUSABLE.values(), ids=UNUSABLE)
 def test_why_a_disk_is_unusable(disk, why):
     space = space_of(node("node-1", disk))
 
@@ -245,50 +191,38 @@ def test_why_a_disk_is_unusable(disk, why):
     assert [bin_.id for bin_ in space.bins] == ([] if why else ["disk-1"])
 
 
-def test_disk_with_nothing_available_takes_nothing_even_without_a_minimum():
-    space = space_of(
-        node("node-1", disk(available_bytes=0)), storage_minimal_available_percentage="0"
+def test_disk_needs_a_byte_available_for_new_volumes_even_without_a_minimum():
+    empty, byte = (node("node-1", disk(available_bytes=available)) for available in (0, 1))
+
+    assert space_of(empty, minimal="0").bins == ()
+    assert space_of(byte, minimal="0").bins == (
+        Bin(id="disk-1", kind=0, logical_bytes=100 * GIB, physical_bytes=0),
     )
 
-    assert space.bins == ()
+
+CLOSED = {
+    "open": (node(), None),
+    "deleting": (node(deleting=True), NodeDeleting()),
+    "not-ready": (node(ready=False), NodeNotReady()),
+    "not-schedulable": (node(schedulable=False), NodeNotSchedulable()),
+    "disabled": (node(allow_scheduling=False), NodeSchedulingDisabled()),
+    "evicting": (node(evicting=True), NodeEvicting()),
+}
 
 
-def test_disk_with_a_byte_available_takes_new_volumes_without_a_minimum():
-    space = space_of(
-        node("node-1", disk(available_bytes=1)), storage_minimal_available_percentage="0"
-    )
-
-    assert space.bins == (Bin(id="disk-1", kind=0, logical_bytes=100 * GIB, physical_bytes=0),)
-
-
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(node(), None, id="open"),
-        pytest.param(node(deleting=True), NodeDeleting(), id="deleting"),
-        pytest.param(node(ready=False), NodeNotReady(), id="not-ready"),
-        pytest.param(node(schedulable=False), NodeNotSchedulable(), id="not-schedulable"),
-        pytest.param(node(allow_scheduling=False), NodeSchedulingDisabled(), id="disabled"),
-        pytest.param(node(evicting=True), NodeEvicting(), id="evicting"),
-    ],
-)
+@pytest.mark.parametrize(("node", "expected"), CLOSED.values(), ids=CLOSED)
 def test_node_that_takes_nothing_new(node, expected):
     assert node_rejection(space_of(node)) == expected
 
 
-@pytest.mark.parametrize(
-    ("replica", "is_pending"),
-    [
-        pytest.param(pending(), True, id="bound-to-the-node-and-not-placed"),
-        pytest.param(replica(pinned_to="node-1"), False, id="placed"),
-        pytest.param(replica(on="", pinned_to="node-1", deleting=True), False, id="being-deleted"),
-        pytest.param(
-            replica(on="", pinned_to="node-1", failed=True), False, id="failed-before-first-use"
-        ),
-    ],
-)
-def test_pending_replicas(replica, *, is_pending):
-    assert space_of(node(), replica).pending == ((replica,) if is_pending else ())
+PLACED = replica(pinned_to="node-1")
+
+
+def test_replica_is_pending_that_is_bound_to_the_node_and_not_placed():
+    [coming] = replicas_of("vol>1")
+    others = [*replicas_of("a>1/deleting b>1/failed"), PLACED]
+
+    assert space_of(node(), [coming, *others]).pending == (coming,)
 
 
 def test_disks_that_the_same_volumes_may_use_share_a_kind():
@@ -305,65 +239,21 @@ def test_disks_that_the_same_volumes_may_use_share_a_kind():
     assert [bin_.kind for bin_ in space.bins] == [0, 0, 1, 2]
 
 
-def test_worked_example_of_the_accounting_page():
-    example = disk(
-        maximum_bytes=500 * GIB,
-        reserved_bytes=50 * GIB,
-        available_bytes=200 * GIB,
-        listed={"mail-r-1": 300 * GIB, "logs-r-1": 180 * GIB},
-    )
-
-    space = space_of(
-        node("node-1", example),
-        replica("mail-r-1", of="mail", size_bytes=300 * GIB),
-        replica("logs-r-1", of="logs", size_bytes=180 * GIB, failed=True),
-        replica("shop-r-1", of="shop", size_bytes=60 * GIB),
-        storage_over_provisioning_percentage="150",
-        storage_minimal_available_percentage="25",
-    ).disks[0]
-
-    assert space.limit_bytes == 675 * GIB
-    assert space.scheduled_bytes == 540 * GIB
-    assert space.logical_headroom_bytes == 135 * GIB
-    assert space.minimal_available_bytes == 125 * GIB
-    assert space.physical_headroom_bytes == 75 * GIB - 1
+VERDICTS = {
+    "new-135": ([volume("a", size_bytes=135 * GIB)], True),
+    "new-135-and-2-MiB": ([volume("a", size_bytes=135 * GIB + 2 * MIB)], False),
+    "new-100-and-new-35": (volumes_of("a:100 b:35"), True),
+    "moved-holding-75": (volumes_of("a:100", actual_bytes=75 * GIB), False),
+    "moved-holding-a-byte-less": (volumes_of("a:100", actual_bytes=75 * GIB - 1), True),
+    "two-moved-holding-40-each": (volumes_of("a:50 b:50", actual_bytes=40 * GIB), False),
+}
 
 
-@pytest.mark.parametrize(
-    ("volumes", "expected"),
-    [
-        pytest.param([volume("a", size_bytes=135 * GIB)], True, id="new-135"),
-        pytest.param([volume("a", size_bytes=135 * GIB + 2 * MIB)], False, id="new-135-and-2-MiB"),
-        pytest.param(
-            [volume("a", size_bytes=100 * GIB), volume("b", size_bytes=35 * GIB)],
-            True,
-            id="new-100-and-new-35",
-        ),
-        pytest.param(
-            [volume("a", size_bytes=100 * GIB, actual_bytes=75 * GIB)], False, id="moved-holding-75"
-        ),
-        pytest.param(
-            [volume("a", size_bytes=100 * GIB, actual_bytes=75 * GIB - 1)],
-            True,
-            id="moved-holding-a-byte-less",
-        ),
-        pytest.param(
-            [volume(name, size_bytes=50 * GIB, actual_bytes=40 * GIB) for name in "ab"],
-            False,
-            id="two-moved-holding-40-each",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("volumes", "expected"), VERDICTS.values(), ids=VERDICTS)
 def test_verdicts_of_the_accounting_page(volumes, *, expected):
-    example = disk(
-        maximum_bytes=500 * GIB,
-        reserved_bytes=50 * GIB,
-        available_bytes=200 * GIB,
-        listed={"mail-r-1": 300 * GIB, "logs-r-1": 180 * GIB},
-    )
     view = view_of(
-        node("node-1", example),
-        replica("shop-r-1", of="shop", size_bytes=60 * GIB),
+        node("node-1", EXAMPLE),
+        *replicas_of("shop:60@1"),
         setting("storage-over-provisioning-percentage", "150"),
         *bound(*volumes),
     )
@@ -371,10 +261,8 @@ def test_verdicts_of_the_accounting_page(volumes, *, expected):
     assert fits(view, *(each.name for each in volumes)) is expected
 
 
-@pytest.mark.parametrize(
-    "number", ["500", "50", "200", "675", "540", "135", "125", "75 GiB less one byte"]
-)
-def test_accounting_page_shows_the_numbers_tested_here(number):
+def test_accounting_page_shows_the_numbers_tested_here():
     page = ACCOUNTING_PAGE.read_text(encoding="utf-8")
 
-    assert number in page
+    numbers = ["500", "50", "200", "675", "540", "135", "125", "75 GiB less one byte"]
+    assert [number for number in numbers if number not in page] == []
