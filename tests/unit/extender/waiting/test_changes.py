@@ -8,11 +8,7 @@ from app.kube.resource import AnyRecord
 from extender import ViewBuilder
 from extender.verdicts import ClusterChange
 from extender.verdicts.rejections import NodeTags, PodUnscheduled, StrictLocalElsewhere
-from extender.verdicts.shortages import (
-    DiskTags,
-    InsufficientStorage,
-    PendingReplicas,
-)
+from extender.verdicts.shortages import DiskTags, InsufficientStorage, PendingReplicas
 from extender.waiting.changes import Changes, ChangesOfView
 from extender.waiting.node_sets import ALL, NodeSets
 from longhorn import Node, NodeName, VolumeName
@@ -23,9 +19,9 @@ from tests.builders import (
     instance_manager,
     node,
     pending,
-    replica,
+    replicas_of,
     setting,
-    volume,
+    volumes_of,
 )
 
 ONE = NodeName("node-1")
@@ -68,72 +64,56 @@ def with_disk(**fields: Any) -> Node:
     return node("node-1", disk(**fields))
 
 
-@pytest.mark.parametrize(
-    ("after", "kinds"),
-    [
-        ([node("node-1", disk(), zone="another")], {NODE}),
-        ([node("node-1", disk(), tags=("ssd",))], {NODE}),
-        ([node("node-1", disk(), disk("disk-2"))], {NODE}),
-        ([with_disk(tags=("ssd",))], {NODE}),
-        ([with_disk(evicting=True)], {NODE}),
-        ([with_disk(maximum_bytes=200 * GIB, available_bytes=200 * GIB)], {ROOM}),
-    ],
+LARGER = with_disk(maximum_bytes=200 * GIB, available_bytes=200 * GIB)
+LESS_WRITABLE = with_disk(available_bytes=50 * GIB)
+UNUSABLE_FULL, UNUSABLE, UNUSABLE_EMPTIER = (
+    with_disk(schedulable=False, available_bytes=gib * GIB) for gib in (1, 90, 91)
 )
-def test_each_change_of_a_node_is_of_a_kind(after, kinds):
-    assert World(BEFORE).kinds(*after) == kinds
+STOPPED, STARTED = (instance_manager("node-1", is_running=runs) for runs in (False, True))
+DUE = [*bound(*volumes_of("vol*2", node="node-1", attached_to="node-1")), *replicas_of("vol@")]
+KINDS: dict[str, tuple[list[AnyRecord], list[AnyRecord], set[ClusterChange]]] = {
+    # What there was, what there is, and of which kinds the change is.
+    "node-as-before": ([BEFORE], [BEFORE], set()),
+    "node-in-another-zone": ([BEFORE], [node("node-1", disk(), zone="another")], {NODE}),
+    "node-with-a-tag": ([BEFORE], [node("node-1", disk(), tags=("ssd",))], {NODE}),
+    "node-with-another-disk": ([BEFORE], [node("node-1", disk(), disk("disk-2"))], {NODE}),
+    # What waits for it there may go elsewhere.
+    "node-goes": ([BEFORE], [], {ANYWHERE}),
+    "node-starts-an-instance-manager": ([BEFORE, STOPPED], [BEFORE, STARTED], {NODE}),
+    "disk-with-a-tag": ([BEFORE], [with_disk(tags=("ssd",))], {NODE}),
+    "disk-evicting": ([BEFORE], [with_disk(evicting=True)], {NODE}),
+    "disk-larger": ([BEFORE], [LARGER], {ROOM}),
+    "disk-more-writable": ([LESS_WRITABLE], [BEFORE], {ROOM}),
+    "disk-less-writable": ([BEFORE], [LESS_WRITABLE], set()),
+    # It may be too small for what was in the way.
+    "disk-with-a-lower-limit": ([BEFORE], [with_disk(maximum_bytes=50 * GIB)], {ANYWHERE}),
+    # It may take failed replicas back.
+    "disk-unusable-and-full-no-longer": ([UNUSABLE_FULL], [UNUSABLE], {NODE}),
+    "disk-unusable-and-emptier": ([UNUSABLE], [UNUSABLE_EMPTIER], set()),
+    "replica-placed": ([BEFORE], [BEFORE, *replicas_of("vol@1")], set()),
+    "replica-due": ([BEFORE], [BEFORE, *DUE], set()),
+    "replica-no-longer-to-come-here": ([BEFORE, pending()], [BEFORE], {ANYWHERE}),
+}
 
 
-def test_another_instance_manager_is_a_change_of_its_node():
-    world = World(BEFORE, instance_manager("node-1", is_running=False))
-
-    assert world.kinds(BEFORE, instance_manager("node-1")) == {NODE}
-
-
-def test_an_unusable_disk_that_is_full_no_longer_may_take_failed_replicas_back():
-    full, before = (with_disk(schedulable=False, available_bytes=n * GIB) for n in (1, 90))
-
-    assert World(full).kinds(before) == {NODE}
-    assert World(before).kinds(with_disk(schedulable=False, available_bytes=91 * GIB)) == set()
+@pytest.mark.parametrize(("before", "after", "kinds"), KINDS.values(), ids=KINDS)
+def test_each_change_that_may_help_is_of_a_kind(before, after, kinds):
+    assert World(*before).kinds(*after) == kinds
 
 
-def test_more_that_may_be_written_is_more_room():
-    assert World(with_disk(available_bytes=50 * GIB)).kinds(BEFORE) == {ROOM}
-
-
-@pytest.mark.parametrize(
-    "after", [[BEFORE], [with_disk(available_bytes=50 * GIB)], [BEFORE, replica()]]
-)
-def test_less_room_helps_nobody(after):
-    assert World(BEFORE).show(*after).nodes == {}
-
-
-def test_a_disk_with_a_lower_limit_may_be_too_small_for_what_was_in_the_way():
-    assert World(BEFORE).kinds(with_disk(maximum_bytes=50 * GIB)) == {ANYWHERE}
-
-
-def test_a_node_that_comes_back_may_have_anything_and_one_that_goes_helps_elsewhere():
+def test_a_node_that_comes_back_may_have_anything():
     world = World(BEFORE)
-    assert world.kinds() == {ANYWHERE}, "what waits for it there may go elsewhere"
+    world.show()
 
     assert world.kinds(BEFORE) == {NODE, ANYWHERE}
 
 
-def test_a_replica_that_is_no_longer_to_come_to_a_node_may_help_anywhere():
-    world = World(BEFORE, pending())
-
-    assert world.show(BEFORE).nodes[ANYWHERE] & world.sets.of([ONE])
-
-
-def test_what_is_due_no_longer_may_help_and_what_is_due_newly_does_not():
-    due = [
-        *bound(volume("vol", replicas=2, node="node-1", attached_to="node-1")),
-        replica(of="vol", on=""),
-    ]
+def test_what_is_due_no_longer_may_help_everywhere():
     world = World(BEFORE)
-
-    assert world.kinds(BEFORE, *due) == set()
+    world.show(BEFORE, *DUE)
 
     changes = world.show(BEFORE)
+
     assert changes.nodes == {ANYWHERE: ALL}
     assert changes.volumes == {VolumeName("vol")}
     assert changes.are_about([VolumeName("vol")])
