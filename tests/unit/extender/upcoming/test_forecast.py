@@ -1,18 +1,17 @@
 """Where replicas are forecast that may go anywhere: by Longhorn's order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import Extender, Hold, ViewBuilder
+from extender import Extender, Hold
 from extender.demand.requests import NOBODY
 from extender.holds import State
 from extender.upcoming.eligibility import Takers
-from extender.upcoming.forecast import Forecast
 from longhorn import Locality, Node, Volume, need_of
 from tests.builders import (
     GENEROUS,
@@ -20,113 +19,67 @@ from tests.builders import (
     disk,
     hold,
     node,
-    replica,
+    nodes_of,
+    replicas_of,
     view_of,
     volume,
+    volumes_of,
     wanted,
 )
 from tests.effort import examples
 from tests.strategies import nodes, volumes
 from tests.unit.extender.books import forecast_of
-
-Forecasted = Mapping[str, Sequence[str]]
-"""The nodes of each volume, sorted."""
+from tests.unit.extender.live import LiveView
 
 
-def sized(name: str, gib: int = 100, **how: Any) -> Node:
-    """Build a node of one disk."""
-    return node(name, disk(maximum_bytes=gib * GIB), **how)
-
-
-def remote(name: str = "vol", replicas: int = 1, *, gib: int = 10, **how: Any) -> Volume:
-    """Build a new volume of locality disabled: all its replicas may go anywhere."""
-    how = {"locality": Locality.DISABLED} | how
-    return volume(name, size_bytes=gib * GIB, replicas=replicas, **how)
-
-
-def held(*of: Volume, on: Iterable[str], pod: str = "pod") -> Hold:
-    """Build the hold for a pod that may go to these nodes, or whose node it is if it is one."""
-    found = hold(pod, volumes=(), nodes=on)
-    local = tuple(wanted(each) for each in of if each.needs_local_replica)
-    others = tuple(wanted(each) for each in of if not each.needs_local_replica)
-    state = State.CHOSEN if len(found.nodes) == 1 else State.OPEN
-    return replace(found, volumes=local, remote=others, state=state)
-
-
-def by_volume(found: Forecast) -> dict[str, list[str]]:
-    volumes: dict[str, list[str]] = {}
+def forecast(
+    records: Iterable[AnyRecord], holds: Iterable[Hold] = ()
+) -> tuple[Mapping[str, Sequence[str]], Mapping[str, int]]:
+    """Return the nodes where each volume is forecast, sorted, and how many replicas nowhere."""
+    found = forecast_of(view_of(*records), holds)
+    by_volume: dict[str, list[str]] = {}
     for name, remotes in found.on.items():
         for each in remotes:
-            volumes.setdefault(each.volume.name, []).append(name)
-    return {volume: sorted(names) for volume, names in volumes.items()}
+            by_volume.setdefault(each.volume.name, []).append(name)
+    nowhere = {str(name): count for name, count in found.nowhere.items()}
+    return {volume: sorted(names) for volume, names in by_volume.items()}, nowhere
 
 
-def forecast(*records: AnyRecord | Hold) -> tuple[Forecasted, Mapping[str, int]]:
-    """Return where replicas are forecast, and how many of each volume nowhere."""
-    view = view_of(*(each for each in records if not isinstance(each, Hold)))
-    found = forecast_of(view, [each for each in records if isinstance(each, Hold)])
-    return by_volume(found), {str(name): count for name, count in found.nowhere.items()}
+SHARED = replicas_of("source@2 source@4")
+CLONE = volumes_of("clone*3~", linked_to="source")
+ONE_COPY = volumes_of("clone~", linked_to="source")
+BESIDE_4 = replicas_of("clone@/new", source="source-r-2")
+FORECASTS: dict[str, tuple[str, Sequence[AnyRecord], dict[str, str], dict[str, int]]] = {
+    # Nodes, what is due and placed on them; the nodes of each volume, and what finds no room.
+    "linked-clone-comes-beside-what-it-shares": (
+        "1 2 3 4", [*SHARED, *CLONE], {"clone": "2 4"}, {"clone": 1}),
+    "linked-clone-comes-beside-the-replica-it-shares-with": (
+        "1 2 3 4", [*SHARED, *BESIDE_4, *ONE_COPY], {"clone": "4"}, {}),
+    # Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do.
+    "wall-within-a-node-is-seen": (
+        "1:100,20 2:60", volumes_of("a:60~ b:60~"), {"a": "1", "b": "2"}, {}),
+    "replica-that-fits-nowhere-takes-no-room": (
+        "1 2 3 4", volumes_of("a:101*3~ b:100*4~"), {"b": "1 2 3 4"}, {"a": 3}),
+    "replica-that-was-forecast-first-stays": (
+        "1:60 2:60", volumes_of("a:60*2~ b:50~"), {"a": "1 2"}, {"b": 1}),
+}  # fmt: skip
 
 
-def placed(*records: AnyRecord | Hold) -> Forecasted:
-    """Return where replicas are forecast, all of which find room."""
-    found, nowhere = forecast(*records)
-    assert not nowhere
-    return found
+@pytest.mark.parametrize(
+    ("nodes", "records", "expected", "nowhere"), FORECASTS.values(), ids=FORECASTS
+)
+def test_forecast(nodes, records, expected, nowhere):
+    numbers = {name: [f"node-{n}" for n in there.split()] for name, there in expected.items()}
 
-
-THREE = sized("a-1", 100, zone="a"), sized("a-2", 90, zone="a"), sized("b-1", 50, zone="b")
-FOUR = tuple(sized(f"node-{number}") for number in range(1, 5))
-
-
-def test_replicas_of_a_linked_clone_come_beside_what_it_shares():
-    shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
-    clone = remote("clone", 3, linked_to="source")
-
-    found, nowhere = forecast(*FOUR, *shared, clone)
-
-    assert found == {"clone": ["node-2", "node-4"]}
-    assert nowhere == {"clone": 1}
-
-
-def test_replica_of_a_linked_clone_comes_beside_the_one_it_shares_with():
-    shared = [replica(f"source-r-{name}", of="source", on=name) for name in ("node-2", "node-4")]
-    waits = replica("clone-r-1", of="clone", on="", healthy_once=False, source="source-r-node-4")
-
-    found, nowhere = forecast(*FOUR, *shared, waits, remote("clone", 1, linked_to="source"))
-
-    assert (found, nowhere) == ({"clone": ["node-4"]}, {})
-
-
-def test_wall_within_a_node_is_seen():
-    """Two of 60 GiB do not fit disks of 100 and 20 GiB, though the bytes would do."""
-    two = node("node-1", disk("disk-1"), disk("disk-2", maximum_bytes=20 * GIB))
-
-    assert placed(two, sized("node-2", 60), remote("a", gib=60), remote("b", gib=60)) == {
-        "a": ["node-1"],
-        "b": ["node-2"],
-    }
-
-
-def test_replica_that_fits_nowhere_takes_no_room():
-    found, nowhere = forecast(*FOUR, remote("a", 3, gib=101), remote("b", 4, gib=100))
-
-    assert (found, nowhere) == ({"b": [each.name for each in FOUR]}, {"a": 3})
-
-
-def test_replica_that_was_forecast_first_stays():
-    found, nowhere = forecast(
-        sized("node-1", 60), sized("node-2", 60), remote("a", 2, gib=60), remote("b", gib=50)
-    )
-
-    assert (found, nowhere) == ({"a": ["node-1", "node-2"]}, {"b": 1})
+    assert forecast([*nodes_of(nodes), *records]) == (numbers, nowhere)
 
 
 def test_replicas_many_beside_one_that_does_not_fit_are_no_trouble():
     count = 1_800
-    hosts = [sized(f"node-{number}", 35) for number in range(count // 3)]
+    hosts = nodes_of(" ".join(f"{number}:35" for number in range(count // 3)))
+    due = volumes_of(" ".join(f"v-{number:04}~" for number in range(count + 3)))
 
-    found, nowhere = forecast(*hosts, *(remote(f"v-{number:04}") for number in range(count + 3)))
+    found, nowhere = forecast([*hosts, *due])
 
     assert len(found) == count
     assert len(nowhere) == 3
@@ -134,8 +87,9 @@ def test_replicas_many_beside_one_that_does_not_fit_are_no_trouble():
 
 # --- the same input ---
 
-SMALL = st.integers(1, 4).map(lambda tens: 10 * tens)
+SMALL = st.integers(1, 4).map(lambda tens: 10 * tens * GIB)
 LOCALITIES = st.sampled_from([Locality.DISABLED, Locality.DISABLED, Locality.BEST_EFFORT])
+tags = st.sampled_from([[], [], ["ssd"]])
 
 
 @st.composite
@@ -145,7 +99,7 @@ def situations(draw: st.DrawFn) -> tuple[list[AnyRecord], list[Hold]]:
         node(
             f"node-{number}",
             *(
-                disk(f"disk-{n}", maximum_bytes=draw(SMALL) * GIB, tags=draw(tags))
+                disk(f"disk-{n}", maximum_bytes=draw(SMALL), tags=draw(tags))
                 for n in range(draw(st.integers(1, 2)))
             ),
             zone=draw(st.sampled_from("ab")),
@@ -155,25 +109,20 @@ def situations(draw: st.DrawFn) -> tuple[list[AnyRecord], list[Hold]]:
     names = [str(each.name) for each in hosts]
     shown = [draw(small_volumes(f"shown-{number}", names)) for number in range(3)]
     unborn = [draw(small_volumes(f"held-{number}", [])) for number in range(3)]
+    some = st.lists(st.sampled_from(unborn), min_size=1, max_size=2, unique=True)
+    candidates = st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)
     holds = [
-        held(
-            *draw(st.lists(st.sampled_from(unborn), min_size=1, max_size=2, unique=True)),
-            on=draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)),
-            pod=f"pod-{number}",
-        )
+        held(f"pod-{number}", draw(some), draw(candidates))
         for number in range(draw(st.integers(0, 4)))
     ]
     return [*hosts, *shown], holds
-
-
-tags = st.sampled_from([[], [], ["ssd"]])
 
 
 @st.composite
 def small_volumes(draw: st.DrawFn, name: str, names: Sequence[str]) -> Volume:
     return volume(
         name,
-        size_bytes=draw(SMALL) * GIB,
+        size_bytes=draw(SMALL),
         locality=draw(LOCALITIES),
         replicas=draw(st.integers(1, 3)),
         disk_selector=draw(tags),
@@ -183,14 +132,22 @@ def small_volumes(draw: st.DrawFn, name: str, names: Sequence[str]) -> Volume:
     )
 
 
+def held(pod: str, of: Iterable[Volume], on: Sequence[str]) -> Hold:
+    """Build the hold for a pod that may go to these nodes, or whose node it is if it is one."""
+    local = tuple(wanted(each) for each in of if each.needs_local_replica)
+    others = tuple(wanted(each) for each in of if not each.needs_local_replica)
+    state = State.CHOSEN if len(on) == 1 else State.OPEN
+    return replace(hold(pod, volumes=(), nodes=on), volumes=local, remote=others, state=state)
+
+
 @given(situations(), st.randoms(use_true_random=False))
 def test_order_of_objects_and_holds_does_not_change_the_forecast(situation, random):
     records, holds = situation
 
-    found = forecast(*records, *holds)
+    found = forecast(records, holds)
     event(f"nowhere: {bool(found[1])}")
 
-    shuffled = random.sample([*records, *holds], len(records) + len(holds))
+    shuffled = [random.sample(each, len(each)) for each in situation]
     assert forecast(*shuffled) == found
 
 
@@ -208,18 +165,16 @@ def contents(hosts: Takers) -> tuple[object, ...]:
 @given(st.data(), st.lists(volumes("vol"), min_size=1, max_size=3))
 def test_hosts_that_are_kept_up_equal_new_ones(data, of):
     needs = [need_of(each, None) for each in of]
-    builder, kept = ViewBuilder(), Extender(GENEROUS)
-    known: dict[str, Node] = {}
+    live, kept = LiveView(), Extender(GENEROUS)
     for _ in range(6):
         for name in data.draw(st.lists(st.sampled_from(["node-1", "node-2", "node-3"]))):
-            old = known.pop(name, None)
             new = data.draw(st.none() | nodes(name))
-            builder.apply(old, new)
             if new is not None:
-                known[name] = new
-        builder.settle()
-        live = kept.situation(NOBODY, builder.view).book.forecast.eligibility
+                live.put(new)
+            elif (Node, name) in live.known:
+                live.drop(Node, name)
+        eligibility = kept.situation(NOBODY, live.view).book.forecast.eligibility
         for need in data.draw(st.lists(st.sampled_from(needs))):
-            anew = forecast_of(builder.view).eligibility.takers(need)
+            anew = forecast_of(live.view).eligibility.takers(need)
 
-            assert contents(live.takers(need)) == contents(anew)
+            assert contents(eligibility.takers(need)) == contents(anew)
