@@ -14,7 +14,7 @@ from msgspec import structs
 
 from app.disk_schedule.controller import Controller
 from app.disk_schedule.known import KnownDisks
-from app.disk_schedule.stored import SCHEDULED
+from app.disk_schedule.stored import READY, SCHEDULED
 from app.kube.connection import Connection
 from app.kube.feed import Source
 from app.kube.reflector import Reflector
@@ -23,6 +23,7 @@ from longhorn import Decision
 from tests.builders import GIB, document, node_document
 from tests.contract.exchange import ask
 from tests.fakes import Call, Change, FakeApiServer, Object, custom_resource
+from tests.unit.app.kube.following import at_work
 
 NAMESPACE, DISK, PLURAL = "longhorn-system", "uuid-disk-1", "diskschedules.longhorn.io"
 SETTLED_SECONDS = 5.0
@@ -84,6 +85,9 @@ class Bench:
                 stored["spec"][field][name] = int(size * GIB)
         self.server.put(stored)
 
+    async def settle(self) -> None:
+        await asyncio.sleep(SETTLED_SECONDS)
+
     def object(self) -> Object:
         """Return the object of the disk."""
         found = self.server.get(PLURAL, DISK, NAMESPACE)
@@ -110,11 +114,34 @@ class Bench:
         self.failures += 1
 
 
-def server_with_a_disk() -> FakeApiServer:
+def server_with(asked: str = "", *, held: str | None = None, owners: str = "") -> FakeApiServer:
+    """Return a server with the disk, of which this is asked and held: `a:30 image:20`, in GiB.
+
+    None is held where there is no status yet. *owners* are Replicas that ask for nothing so far.
+    """
     server = FakeApiServer(Random(3))
     server.add_resource(KIND)
     server.put(node_document())
+    put_schedule(server, _sizes(asked), None if held is None else _status(_sizes(held)))
+    for name in owners.split():
+        put_replica(server, name)
     return server
+
+
+def _sizes(text: str) -> dict[str, int]:
+    return {name: int(gib) for name, gib in (each.split(":") for each in text.split())}
+
+
+def _status(sizes: Mapping[str, int]) -> dict[str, Any]:
+    entries = {
+        name: {"state": "scheduled", "scheduledSize": gib * GIB} for name, gib in sizes.items()
+    }
+    return {
+        "replicas": entries,
+        "backingImages": {},
+        "storageScheduled": sum(sizes.values()) * GIB,
+        "conditions": [{"type": READY, "status": "True"}],
+    }
 
 
 def put_schedule(
@@ -185,14 +212,8 @@ async def running(server: FakeApiServer) -> AsyncIterator[Bench]:
     async with server.client("controller") as client:
         bench = Bench(server, Connection(client))
         loops = [bench.controller.run(), *(each.run() for each in bench.reflectors)]
-        tasks = [asyncio.create_task(loop) for loop in loops]
-        try:
-            await asyncio.sleep(SETTLED_SECONDS)
+        async with at_work(*loops):
+            await bench.settle()
             bench.controller.look_at_all()  # as when it begins to lead
-            await asyncio.sleep(SETTLED_SECONDS)
+            await bench.settle()
             yield bench
-            assert not any(task.done() for task in tasks), "it has ended"
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,24 +31,28 @@ class Follower:
         self,
         server: FakeApiServer,
         connection: Connection,
+        source: Source,
         on_changes: Callable[[Sequence[Change]], None],
     ) -> None:
         self._on_changes = on_changes
         self.known: dict[str, Known] = {}
         self.batches: list[list[Change]] = []
-        self.causes: list[str] = []
-        """Why something was begun anew, ordinary ends of watches left out."""
-        self.ends = 0
-        """Ordinary ends."""
+        self.restarts: list[str] = []
+        """Why something was begun anew."""
         self.server = server
         self.reflector = Reflector(
             connection,
-            SOURCE,
+            source,
             on_changes=self._take,
             on_restart=self._restart,
             clock=asyncio.get_running_loop().time,
             random=random.Random(1),
         )
+
+    @property
+    def causes(self) -> list[str]:
+        """Why something was begun anew, ordinary ends of watches left out."""
+        return [cause for cause in self.restarts if cause != "ended"]
 
     @property
     def age_seconds(self) -> float:
@@ -79,28 +83,37 @@ class Follower:
 
     def _restart(self, cause: str) -> None:
         assert cause in CAUSES
-        if cause == "ended":
-            self.ends += 1
-        else:
-            self.causes.append(cause)
+        self.restarts.append(cause)
+
+
+@asynccontextmanager
+async def at_work(*loops: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    """Run *loops* until the block ends; none may end before."""
+    tasks = [asyncio.create_task(loop) for loop in loops]
+    try:
+        yield
+        assert not any(task.done() for task in tasks), "one has ended"
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
 
 
 @asynccontextmanager
 async def following(
-    server: FakeApiServer, *, on_changes: Callable[[Sequence[Change]], None] = lambda _: None
+    server: FakeApiServer,
+    source: Source = SOURCE,
+    *,
+    on_changes: Callable[[Sequence[Change]], None] = lambda _: None,
 ) -> AsyncIterator[Follower]:
-    """Follow Longhorn's volumes until the block ends; the reflector must last as long."""
+    """Follow Longhorn's volumes, or another source, until the block ends."""
     async with server.client("us") as client:
-        follower = Follower(server, Connection(client), on_changes)
-        task = asyncio.create_task(follower.reflector.run())
-        try:
+        follower = Follower(server, Connection(client), source, on_changes)
+        async with at_work(follower.reflector.run()):
             yield follower
-            assert not task.done(), "the reflector has stopped"
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error
 
 
 def expected(server: FakeApiServer) -> dict[str, Known]:
