@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from cli.documents import load_documents
 from cli.files import load_cluster
@@ -23,8 +23,11 @@ NVME_RUN = "rochecompaan-homelab-k8s-nvme-run"
 RWX_RUN = "rochecompaan-homelab-k8s-rwx-run"
 
 
-def load(name: str) -> tuple[ClusterObjects, list[str]]:
-    return load_cluster(REAL / f"{name}.yaml")
+def load(name: str, *problems: str) -> ClusterObjects:
+    """Load a file, and check which problems it has."""
+    cluster, found = load_cluster(REAL / f"{name}.yaml")
+    assert found == list(problems)
+    return cluster
 
 
 def only_disk(view: ClusterView, node: str) -> DiskSpace:
@@ -32,57 +35,42 @@ def only_disk(view: ClusterView, node: str) -> DiskSpace:
     return space
 
 
-def answer(cluster: ClusterObjects, claims: tuple[str, ...]) -> Basis:
-    view = build_view(cluster)
-    keys = tuple(key for key in cluster.of(Claim) if key in claims)
-    pod = PodRef(namespace="default", name="pod", uid="", claims=keys)
-    return Extender(GENEROUS).filter(pod, [NodeName("any")], view).basis
-
-
 def test_philprime_node_1_is_usable():
-    cluster, problems = load("philprime-node-1")
+    space = only_disk(build_view(load("philprime-node-1")), "kubernetes-node-1")
 
-    space = only_disk(build_view(cluster), "kubernetes-node-1")
-
-    assert problems == []
     assert space.disk.name == "nvme-1"
-    assert space.limit_bytes == 491106525184
-    assert space.logical_headroom_bytes == 491106525184
+    assert space.limit_bytes == space.logical_headroom_bytes == 491106525184
     assert space.minimal_available_bytes == 122776631296
     assert space.disk.available_bytes == 491048140800
     assert why_unusable(space.disk) is None
 
 
 def test_philprime_node_1_reserved_has_no_status_and_no_usable_disk():
-    cluster, problems = load("philprime-node-1-reserved")
+    cluster = load("philprime-node-1-reserved")
 
     (node,) = cluster.of(Node).values()
 
-    assert problems == []
     assert node.disks == ()
     assert build_view(cluster).spaces[node.name].bins == ()
 
 
 def test_harvester_harv21_as_published():
-    cluster, problems = load("harvester-harv21")
+    cluster = load("harvester-harv21")
     cluster.add(setting("storage-over-provisioning-percentage", "200"))
 
     view = build_view(cluster)
     space = only_disk(view, "harv21")
 
-    assert problems == []
-    assert space.limit_bytes == 127817711616
-    assert space.logical_headroom_bytes == 109564100608
+    assert (space.limit_bytes, space.logical_headroom_bytes) == (127817711616, 109564100608)
     assert why_unusable(space.disk) == "is not ready"
     assert not view.spaces[NodeName("harv21")].node.ready.is_true
 
 
 def test_harvester_harv2_volume_asks_for_no_local_room():
-    cluster, problems = load("harvester-harv2-volume")
+    cluster = load("harvester-harv2-volume")
     (claim,) = cluster.of(Claim).values()
     (found,) = cluster.of(Volume).values()
 
-    assert problems == []
     assert claim.read_write_many
     assert claim.persistent_volume == found.name
     assert not found.shared  # it is RWX and migratable
@@ -90,27 +78,27 @@ def test_harvester_harv2_volume_asks_for_no_local_room():
 
 
 def test_rochecompaan_volumes_list_asks_for_no_local_room():
-    cluster, problems = load("rochecompaan-homelab-k8s-volumes-list")
+    volumes = load("rochecompaan-homelab-k8s-volumes-list").of(Volume).values()
 
-    assert problems == []
-    assert len(cluster.of(Volume)) == 15
-    assert not any(found.needs_local_replica for found in cluster.of(Volume).values())
-    assert max(v.actual_bytes / v.size_bytes for v in cluster.of(Volume).values()) > 1.9
+    assert len(volumes) == 15
+    assert not any(found.needs_local_replica for found in volumes)
+    assert max(found.actual_bytes / found.size_bytes for found in volumes) > 1.9
 
 
 @pytest.mark.parametrize("name", [RWX_RUN, NVME_RUN])
 def test_rochecompaan_run_asks_for_no_local_room(name):
-    cluster, problems = load(name)
+    cluster = load(name)
+    pod = PodRef(namespace="default", name="pod", uid="", claims=tuple(cluster.of(Claim)))
 
-    assert problems == []
+    found = Extender(GENEROUS).filter(pod, [NodeName("any")], build_view(cluster))
+
     assert [len(cluster.of(each)) for each in (Claim, PersistentVolume, Volume)] == [1, 1, 1]
     assert len(cluster.of(Replica)) == 3
-    assert answer(cluster, tuple(cluster.of(Claim))) is Basis.NOTHING_LOCAL
+    assert found.basis is Basis.NOTHING_LOCAL
 
 
 def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes():
-    cluster, _ = load(NVME_RUN)
-    replicas = list(cluster.of(Replica).values())
+    replicas = list(load(NVME_RUN).of(Replica).values())
     nodes = [node(r.node, disk(uuid=r.disk)) for r in replicas if r.node is not None]
 
     existing = existing_by_node(replicas, need_of(volume(), None), view_of(*nodes))
@@ -121,17 +109,12 @@ def test_rochecompaan_nvme_run_has_usable_replicas_on_three_nodes():
 
 
 def test_duongdx_worker2_has_no_usable_disk():
-    cluster, problems = load("duongdx-worker2")
-    (worker,) = cluster.of(Node).values()
+    nameless = f"{REAL / 'duongdx-worker2.yaml'}[1] is a Replica without a name"
+    (worker,) = load("duongdx-worker2", nameless).of(Node).values()
+    usable = replace(worker, ready=Condition("True"), schedulable=Condition("True"))
 
-    view = view_of(
-        msgspec.structs.replace(worker, ready=Condition("True"), schedulable=Condition("True")),
-        *bound(volume()),
-    )
-
-    assert problems == [f"{REAL / 'duongdx-worker2.yaml'}[1] is a Replica without a name"]
     assert worker.disks == ()
-    assert rejection(view, candidate="worker2") == NoUsableDisk()
+    assert rejection(view_of(usable, *bound(volume())), candidate="worker2") == NoUsableDisk()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 """A view kept up to date change by change is the view made anew, and is answered from the same."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,12 +13,14 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from msgspec.structs import replace
 
 from app.kube.mirror import Known
 from extender import ClusterView, Extender, Rejection, Scores, UnresolvableClaimError, ViewBuilder
 from extender.demand import PodRequest
+from extender.space import NodeSpace
 from extender.view import MOST_CHANGES, Cursor
-from longhorn import DiskSchedule, Node, NodeName, Replica, Unreadable, VolumeName
+from longhorn import DiskKind, Node, NodeName, Replica, Unreadable, VolumeName
 from tests.builders import (
     GENEROUS,
     GIB,
@@ -45,6 +46,13 @@ BUSY = [
     if pair[0] in ("Node", "Volume", "Replica", "BackingImage", "DiskSchedule", "InstanceManager")
 ]
 CANDIDATES = [NodeName(name) for name in (*KINDS["Node"], "node-unknown")]
+Keys = list[tuple[str, str]]
+
+
+def keys_of(names: Keys, least: int, most: int) -> st.SearchStrategy[Keys]:
+    return st.lists(st.sampled_from(names), min_size=least, max_size=most, unique=True)
+
+
 PIECES = st.sampled_from([0, 1, 2, 99])
 """How many are settled before something else happens; 99 are all."""
 PODS = [pod("vol-0"), pod("vol-1"), pod("new"), pod("vol-0", "vol-1"), pod("vol-1", "new")]
@@ -55,52 +63,36 @@ def contents(view: ClusterView) -> dict[str, Any]:
     kinds = {number: kind for kind, number in view.disk_kinds.items()}
     assert len(kinds) == len(view.disk_kinds)
     return {
-        "claims": dict(view.claims),
-        "persistent_volumes": dict(view.persistent_volumes),
-        "storage_classes": dict(view.storage_classes),
-        "volumes": dict(view.volumes),
-        "backing_images": dict(view.backing_images),
+        name: _plain(getattr(view, name))
+        for name in view.__struct_fields__
+        if name not in ("by_running", "disk_kinds", "changes", "volume_changes")
+    } | {
         "replicas": {volume: list(replicas) for volume, replicas in view.replicas.items()},
-        "spaces": {
-            name: (
-                msgspec.structs.replace(
-                    space,
-                    usable=(),
-                    bins=(),
-                    roomiest=(),
-                    unused_bytes={},
-                    totals=(),
-                ),
-                [
-                    each
-                    and (
-                        kinds[each.bin.kind],
-                        msgspec.structs.replace(
-                            each, bin=msgspec.structs.replace(each.bin, kind=0)
-                        ),
-                    )
-                    for each in space.usable
-                ],
-                {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
-                {kinds[r.kind]: msgspec.structs.replace(r, kind=0) for r in space.totals},
-                [(kinds[b.kind], msgspec.structs.replace(b, kind=0)) for b in space.bins],
-            )
-            for name, space in view.spaces.items()
-        },
+        "spaces": {name: _space_contents(space, kinds) for name, space in view.spaces.items()},
         "by_running": {
             key: {space.node.name for space in view.by_running.of(key)}
             for key in view.by_running.keys()  # noqa: SIM118 (of an index)
         },
-        "due": dict(view.due),
-        "paused": set(view.paused),
-        "settings": view.settings,
-        "setting_values": dict(view.setting_values),
-        "node_tags": set(view.node_tags),
-        "disk_tags": set(view.disk_tags),
-        "unreadable": dict(view.unreadable),
-        "unreadable_replicas": dict(view.unreadable_replicas),
-        "unreadable_nodes": set(view.unreadable_nodes),
     }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return set(value) if isinstance(value, Collection) else value
+
+
+def _space_contents(space: NodeSpace, kinds: Mapping[int, DiskKind]) -> tuple[object, ...]:
+    return (
+        replace(space, usable=(), bins=(), roomiest=(), unused_bytes={}, totals=()),
+        [
+            each and (kinds[each.bin.kind], replace(each, bin=replace(each.bin, kind=0)))
+            for each in space.usable
+        ],
+        {kinds[kind]: unused for kind, unused in space.unused_bytes.items()},
+        {kinds[each.kind]: replace(each, kind=0) for each in space.totals},
+        [(kinds[each.kind], replace(each, kind=0)) for each in space.bins],
+    )
 
 
 Places = dict[NodeName, set[VolumeName]]
@@ -159,37 +151,20 @@ class ViewMachine(RuleBasedStateMachine):
                 self.apply(key, data.draw(known_objects(*key)))
         self.settle(pieces)
 
-    @rule(
-        data=st.data(), keys=st.lists(st.sampled_from(BUSY), max_size=3, unique=True), pieces=PIECES
-    )
-    def put(self, data: st.DataObject, keys: list[tuple[str, str]], pieces: int) -> None:
+    @rule(data=st.data(), keys=keys_of(BUSY, 0, 3) | keys_of(NAMES, 1, 1), pieces=PIECES)
+    def put(self, data: st.DataObject, keys: Keys, pieces: int) -> None:
         for key in keys:
             self.apply(key, data.draw(known_objects(*key)))
         self.settle(pieces)
 
-    @rule(data=st.data(), key=st.sampled_from(NAMES), pieces=PIECES)
-    def put_anything(self, data: st.DataObject, key: tuple[str, str], pieces: int) -> None:
-        self.apply(key, data.draw(known_objects(*key)))
-        self.settle(pieces)
-
-    @rule(keys=st.lists(st.sampled_from(BUSY), min_size=1, max_size=2, unique=True), pieces=PIECES)
-    def remove(self, keys: list[tuple[str, str]], pieces: int) -> None:
+    @rule(keys=keys_of(BUSY, 1, 2) | keys_of(NAMES, 1, 8), pieces=PIECES)
+    def remove(self, keys: Keys, pieces: int) -> None:
         for key in keys:
             self.apply(key, None)
         self.settle(pieces)
 
-    @rule(keys=st.lists(st.sampled_from(NAMES), min_size=1, max_size=8, unique=True), pieces=PIECES)
-    def remove_anything(self, keys: list[tuple[str, str]], pieces: int) -> None:
-        for key in keys:
-            self.apply(key, None)
-        self.settle(pieces)
-
-    @rule(
-        data=st.data(),
-        keys=st.lists(st.sampled_from(NAMES), min_size=8, unique=True),
-        pieces=PIECES,
-    )
-    def flap(self, data: st.DataObject, keys: list[tuple[str, str]], pieces: int) -> None:
+    @rule(data=st.data(), keys=keys_of(NAMES, 8, len(NAMES)), pieces=PIECES)
+    def flap(self, data: st.DataObject, keys: Keys, pieces: int) -> None:
         """Much changes before the view is settled, some of it back to what it was."""
         before = dict(self.known)
         for key in keys:
@@ -208,7 +183,7 @@ class ViewMachine(RuleBasedStateMachine):
         found = self.known.get(key)
         if isinstance(found, Replica) and found.hard_node_affinity and not found.node:
             disk = data.draw(st.sampled_from(["uuid-disk-0", "uuid-disk-1"]))
-            placed = msgspec.structs.replace(found, node=found.hard_node_affinity, disk=disk)
+            placed = replace(found, node=found.hard_node_affinity, disk=disk)
             self.apply(key, placed)
         self.settle(pieces)
 
@@ -270,6 +245,11 @@ def building(*records: Known) -> ViewBuilder:
     return builder
 
 
+def change(builder: ViewBuilder, old: Known | None, new: Known | None) -> None:
+    builder.apply(old, new)
+    builder.settle()
+
+
 def of_size(gib: int, name: str = "node-1") -> Node:
     return node(name, disk(maximum_bytes=gib * GIB))
 
@@ -289,13 +269,11 @@ def test_answers_stay_right_over_more_changes_than_are_kept():
 
     for number in range(MOST_CHANGES + 100):
         old, new = (large, small) if number % 2 == 0 else (small, large)
-        builder.apply(old, new)
-        builder.settle()
+        change(builder, old, new)
         assert accepts(awake, builder.view) is (new is large)
         if number == 5:
             assert not accepts(sleepers[0], building(*bound(volume()), small).view)
-    builder.apply(large, small)
-    builder.settle()
+    change(builder, large, small)
 
     assert not any(accepts(each, builder.view) for each in [awake, *sleepers])
     assert contents(builder.view) == contents(view_of(*bound(volume()), small))
@@ -324,8 +302,7 @@ def test_what_nobody_decides_by_is_no_change():
     _, cursor = builder.view.changes.since(None)
 
     builder.apply(before, after)
-    builder.apply(mine, msgspec.structs.replace(mine, started=True))
-    builder.settle()
+    change(builder, mine, replace(mine, started=True))
 
     assert builder.view.changes.since(cursor) == ([], cursor)
 
@@ -347,8 +324,7 @@ def test_what_a_waiting_replica_takes_follows_its_volume(before, after):
     extender = Extender(GENEROUS)
     assert accepts(extender, builder.view)
 
-    builder.apply(before, after)
-    builder.settle()
+    change(builder, before, after)
 
     assert not accepts(extender, builder.view)
 
@@ -360,15 +336,11 @@ def test_a_volume_is_expanded():
         (replica(), replica(size_bytes=15 * GIB)),
         (node(), node("node-1", disk(listed={"vol-r-1": 15 * GIB}))),
     ]
-    there: list[Known] = [old for old, _ in steps] + [
-        replica("vol-r-2", on="node-2"),
-        node("node-2"),
-    ]
+    there = [old for old, _ in steps] + [replica("vol-r-2", on="node-2"), node("node-2")]
     builder = building(*there)
     scheduled = []
     for old, new in steps:
-        builder.apply(old, new)
-        builder.settle()
+        change(builder, old, new)
         there[there.index(old)] = new
         assert contents(builder.view) == contents(view_of(*there))
         spaces = builder.view.spaces
@@ -377,68 +349,43 @@ def test_a_volume_is_expanded():
     assert scheduled == [[15 * GIB, 15 * GIB]] * 3
 
 
-FIRST, SECOND = NodeName("node-1"), NodeName("node-2")
-DISKS = {FIRST: "disk-1", SECOND: "disk-2"}
+DISKS = {NodeName("node-1"): "disk-1", NodeName("node-2"): "disk-2"}
 VOLUMES = [volume(name, node="node-1", replicas=2) for name in "ab"]
-
-
-def granting(on: NodeName, refused: Sequence[str], other_gib: int) -> DiskSchedule:
-    """Build the DiskSchedule of a node's disk, which refuses some replicas of 10 GiB."""
-    return disk_schedule(
-        DISKS[on],
-        on=on,
-        asks={"x": other_gib * GIB, **dict.fromkeys(refused, 10 * GIB)},
-        granted={"x": other_gib * GIB},
-        refused=dict.fromkeys(refused, 0),
-    )
-
-
+OFTEN = st.sampled_from([True, True, True, False])
 names_of_replicas = st.sampled_from(["a-r-1", "b-r-1"])
-nodes_with_disks = st.sampled_from([FIRST, SECOND])
-changes = st.one_of(
-    st.builds(
-        lambda name, on, pinned_to, healthy: (
-            ("Replica", name),
-            replica(
-                name,
-                of=name[0],
-                on=on,
-                disk=DISKS.get(on, ""),
-                pinned_to=pinned_to,
-                healthy_once=healthy,
-            ),
-        ),
-        names_of_replicas,
-        st.sampled_from([FIRST, SECOND, NodeName("")]),
-        st.sampled_from([None, FIRST]),
-        st.sampled_from([False, False, True]),
-    ),
-    st.builds(
-        lambda on, refused, other_gib: (
-            ("DiskSchedule", f"uuid-{DISKS[on]}"),
-            granting(on, refused, other_gib),
-        ),
-        nodes_with_disks,
-        st.lists(names_of_replicas, unique=True),
-        st.sampled_from([0, 95, 95]),
-    ),
-    st.builds(
-        lambda on, disks: (("Node", on), node(on, disk(DISKS[on] if disks else "new"))),
-        nodes_with_disks,
-        st.sampled_from([True, True, True, False]),
-    ),
-    st.tuples(
-        st.one_of(
-            st.tuples(st.just("Replica"), names_of_replicas),
-            st.tuples(st.just("DiskSchedule"), st.sampled_from(["uuid-disk-1", "uuid-disk-2"])),
-            st.tuples(st.just("Node"), nodes_with_disks),
-        ),
-        st.none(),
-    ),
-)
 
 
-@given(st.lists(st.tuples(changes, st.booleans()), max_size=20))
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[tuple[str, str], Known | None]:
+    """Draw the key of an object of a disk, and what becomes of it; None if it goes."""
+    kind = draw(st.sampled_from(["Replica", "DiskSchedule", "Node"]))
+    on, name = draw(st.sampled_from(list(DISKS))), draw(names_of_replicas)
+    key = kind, {"Replica": name, "DiskSchedule": f"uuid-{DISKS[on]}"}.get(kind, on)
+    if not draw(OFTEN):
+        return key, None
+    if kind == "Replica":
+        is_placed, is_pinned, is_new = draw(st.booleans()), draw(st.booleans()), draw(OFTEN)
+        return key, replica(
+            name,
+            of=name[0],
+            on=on if is_placed else "",
+            disk=DISKS[on],
+            pinned_to="node-1" if is_pinned else None,
+            healthy_once=not is_new,
+        )
+    if kind == "DiskSchedule":
+        refused, other = draw(st.lists(names_of_replicas, unique=True)), 95 * draw(OFTEN) * GIB
+        return key, disk_schedule(
+            DISKS[on],
+            on=on,
+            asks={"x": other, **dict.fromkeys(refused, 10 * GIB)},
+            granted={"x": other},
+            refused=dict.fromkeys(refused, 0),
+        )
+    return key, node(on, disk(DISKS[on] if draw(OFTEN) else "new"))
+
+
+@given(st.lists(st.tuples(changes(), st.booleans()), max_size=20))
 def test_what_disks_turn_away_is_the_same_in_whatever_order_it_is_heard_of(history):
     known: dict[tuple[str, str], Known] = {
         ("Node", on): node(on, disk(name)) for on, name in DISKS.items()
@@ -459,13 +406,11 @@ def test_node_readable_in_one_version_is_known_whichever_comes_first():
     old = Unreadable(kind="Node", name="node-1", why="too old", nodes=(NodeName("node-1"),))
     builder = building(old)
 
-    builder.apply(None, node("node-1"))
-    builder.settle()
+    change(builder, None, node("node-1"))
     assert contents(builder.view) == contents(view_of(node("node-1"), old))
     assert list(builder.view.spaces) == ["node-1"]
 
-    builder.apply(node("node-1"), None)
-    builder.settle()
+    change(builder, node("node-1"), None)
     assert contents(builder.view) == contents(view_of(old))
 
 
@@ -479,8 +424,7 @@ def test_image_that_becomes_known_counts_where_a_replica_was_turned_away():
     assert [each.node for each in builder.view.replicas[mine.name]] == [None]
     before = contents(builder.view)["spaces"]
 
-    builder.apply(None, backing_image(size_bytes=2 * GIB))
-    builder.settle()
+    change(builder, None, backing_image(size_bytes=2 * GIB))
 
     assert contents(builder.view)["spaces"] != before
     assert contents(builder.view) == contents(view_of(*there, backing_image(size_bytes=2 * GIB)))
