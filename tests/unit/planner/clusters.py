@@ -6,7 +6,7 @@ from typing import Any
 from longhorn import NodeName
 from planner.cluster import Cluster
 from planner.records import CPU, MEMORY, PODS, KubernetesNode, Pod, Wishes
-from tests.builders import GENEROUS, GIB, disk, node, pod
+from tests.builders import GENEROUS, GIB, pod
 
 
 def kubernetes_node(name: str, *, cores: int = 8, **fields: Any) -> KubernetesNode:
@@ -35,18 +35,6 @@ def fill(cluster: Cluster, records: Iterable[Any]) -> None:
                 cluster.put_pod(record)
             case _:
                 cluster.put(record)
-
-
-def nodes_of(zones: str, *, size_bytes: int = 100 * GIB) -> list[Any]:
-    """Build for each letter a node in the zone of that name, of both kinds, with one disk."""
-    names = [f"node-{number}" for number in range(1, len(zones) + 1)]
-    return [
-        *(kubernetes_node(name) for name in names),
-        *(
-            node(name, disk(f"{name}-disk", maximum_bytes=size_bytes), zone=zone)
-            for name, zone in zip(names, zones, strict=True)
-        ),
-    ]
 
 
 def pod_with(*claims: str, name: str = "pod", on: str | None = None, **wishes: Any) -> Pod:

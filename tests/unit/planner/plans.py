@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from extender.kubernetes import Claim, StorageClass
-from longhorn import Locality, NodeName, VolumeName
+from longhorn import Locality, VolumeName
 from planner.additions import Addition, Wanted
 from planner.errors import PlanError
 from planner.picture import Kind, StepReport
@@ -14,8 +14,8 @@ from planner.policy import TODAY_POLICY, Policy
 from planner.records import Budget, Selector, Wishes
 from planner.steps.workloads import PlaceWorkloads
 from planner.workloads import STATEFUL_SET, NewClaim, Workload
-from tests.builders import GIB, bound, replica, storage_class, volume
-from tests.unit.planner.clusters import cluster_of, pod_with
+from tests.builders import GIB, storage_class
+from tests.unit.planner.clusters import cluster_of
 
 SIZE_BYTES = 10 * GIB
 DB = {"app": "db"}
@@ -33,45 +33,6 @@ def plan_of(
     plan = Plan(cluster, policy, Random(seed), in_flight=1)
     plan.begin()
     return plan
-
-
-def running(
-    name: str,
-    on: str,
-    *copies: str,
-    size_bytes: int = SIZE_BYTES,
-    locality: Locality = Locality.BEST_EFFORT,
-    **wishes: Any,
-) -> list[Any]:
-    """Build a pod that runs with a volume, and a healthy replica of it on each of *copies*.
-
-    Claim, volume and pod have one name. Without *copies* there is one replica, beside the pod.
-    """
-    places = copies or (on,)
-    of = volume(
-        name,
-        size_bytes=size_bytes,
-        locality=locality,
-        replicas=len(places),
-        node=on,
-        attached_to=on,
-        healthy=True,
-    )
-    return [
-        *bound(of),
-        *(
-            replica(
-                f"{name}-r-{each}",
-                of=name,
-                on=each,
-                disk=f"{each}-disk",
-                size_bytes=size_bytes,
-                started=True,
-            )
-            for each in places
-        ),
-        pod_with(name, name=name, on=on, **{"labels": DB, **wishes}),
-    ]
 
 
 def wanted(
@@ -145,12 +106,6 @@ def volume_of(plan: Plan, claim: str) -> str:
     return bound_to
 
 
-def scheduled_gib(plan: Plan, node: str) -> list[int]:
-    """Return what is scheduled on each disk of a node, in GiB."""
-    disks = plan.cluster.view.spaces[NodeName(node)].disks
-    return [each.scheduled_bytes // GIB for each in disks]
-
-
 def node_of(plan: Plan, pod: str) -> str | None:
     """Return the node of a pod in namespace default."""
     return plan.cluster.pods[f"default/{pod}"].node
@@ -168,7 +123,7 @@ def error_of(plan: Plan, step: Step) -> str:
 def budget(
     name: str = "pdb", *, least: str = "", most: str = "", labels: dict[str, str] | None = None
 ) -> Budget:
-    """Build a budget for pods with these labels, those of `running` by default."""
+    """Build a budget for pods with these labels, those of `DB` by default."""
     return Budget(
         namespace="default",
         name=name,

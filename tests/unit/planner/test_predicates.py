@@ -2,49 +2,32 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from extender.kubernetes import Claim, NodeTerm, Requirement
 from planner.predicates import PREDICATES
-from planner.records import (
-    CloudDisk,
-    HostPort,
-    PodTerm,
-    Selector,
-    Taint,
-    Toleration,
-)
+from planner.records import CloudDisk, HostPort, PodTerm, Selector, Taint, Toleration
 from tests.builders import GIB, claim, persistent_volume
 from tests.unit.planner.scheduling import cluster, labelled, node, pod, refused, web
 
 TWO = [node("a"), node("b")]
 GCE, EBS = "gcePersistentDisk", "awsElasticBlockStore"
+READ_ONLY = CloudDisk(GCE, "d", read_only=True)
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
 
-@pytest.mark.parametrize(
-    ("taken", "wanted", "is_taken"),
-    [
-        pytest.param(HostPort(80), HostPort(80), True, id="same"),
-        pytest.param(HostPort(80), HostPort(81), False, id="other-port"),
-        pytest.param(HostPort(80), HostPort(80, "UDP"), False, id="other-protocol"),
-        pytest.param(HostPort(80, address="10.0.0.1"), HostPort(80), True, id="one-and-all"),
-        pytest.param(
-            HostPort(80, address="0.0.0.0"),  # noqa: S104
-            HostPort(80, address="10.0.0.1"),
-            True,
-            id="all-and-one",
-        ),
-        pytest.param(
-            HostPort(80, address="10.0.0.1"),
-            HostPort(80, address="10.0.0.2"),
-            False,
-            id="other-address",
-        ),
-    ],
-)
+PORTS = {
+    "same": (HostPort(80), HostPort(80), True),
+    "other-port": (HostPort(80), HostPort(81), False),
+    "other-protocol": (HostPort(80), HostPort(80, "UDP"), False),
+    "one-and-all": (HostPort(80, address="10.0.0.1"), HostPort(80), True),
+    "all-and-one": (HostPort(80, address="0.0.0.0"), HostPort(80, address="10.0.0.1"), True),  # noqa: S104
+    "other-address": (HostPort(80, address="10.0.0.1"), HostPort(80, address="10.0.0.2"), False),
+}
+
+
+@pytest.mark.parametrize(("taken", "wanted", "is_taken"), PORTS.values(), ids=PORTS)
 def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(taken, wanted, *, is_taken):
     where = cluster(TWO, pod("there", on="a", ports=(taken,)))
 
@@ -55,22 +38,19 @@ def test_pod_fits_ports_refuses_a_node_where_a_port_is_taken(taken, wanted, *, i
 
 
 @pytest.mark.parametrize(
-    ("requests", "text"),
+    ("requests", "lacking"),
     [
-        ({}, None),
-        ({"cpu": 1000, "memory": GIB}, None),
-        ({"cpu": 1001}, "too little cpu is left for what the pod asks"),
-        ({"memory": GIB + 1}, "too little memory is left for what the pod asks"),
-        (
-            {"memory": GIB + 1, "cpu": 1001},
-            "too little cpu and memory is left for what the pod asks",
-        ),
-        ({"example.com/gpu": 1}, "too little example.com/gpu is left for what the pod asks"),
-        ({"example.com/gpu": 0}, None),
-        ({"ours": 1}, None),
+        ({}, ""),
+        ({"cpu": 1000, "memory": GIB}, ""),
+        ({"cpu": 1001}, "cpu"),
+        ({"memory": GIB + 1}, "memory"),
+        ({"memory": GIB + 1, "cpu": 1001}, "cpu and memory"),
+        ({"example.com/gpu": 1}, "example.com/gpu"),
+        ({"example.com/gpu": 0}, ""),
+        ({"ours": 1}, ""),
     ],
 )
-def test_pod_fits_resources_compares_requests_with_what_is_allocatable(requests, text):
+def test_pod_fits_resources_compares_requests_with_what_is_allocatable(requests, lacking):
     where = cluster(
         [node("a")],
         pod("there", on="a", requests={"cpu": 2000, "memory": 4 * GIB}),
@@ -80,7 +60,8 @@ def test_pod_fits_resources_compares_requests_with_what_is_allocatable(requests,
 
     found = refused(PREDICATES["PodFitsResources"], pod(requests=requests), where)
 
-    assert found == ({} if text is None else {"a": text})
+    text = f"too little {lacking} is left for what the pod asks"
+    assert found == ({"a": text} if lacking else {})
 
 
 def test_pod_fits_resources_looks_at_what_is_requested_and_not_at_what_is_used():
@@ -118,30 +99,18 @@ def test_pod_fits_resources_sees_a_pod_that_has_gone():
     assert refused(PREDICATES["PodFitsResources"], asked, where) == {}
 
 
-@pytest.mark.parametrize(
-    ("there", "wanted", "conflict"),
-    [
-        pytest.param(CloudDisk(GCE, "d"), CloudDisk(GCE, "d"), True, id="gce"),
-        pytest.param(CloudDisk(GCE, "d"), CloudDisk(GCE, "e"), False, id="other-disk"),
-        pytest.param(
-            CloudDisk(GCE, "d", read_only=True),
-            CloudDisk(GCE, "d", read_only=True),
-            False,
-            id="gce-read-only",
-        ),
-        pytest.param(
-            CloudDisk(GCE, "d", read_only=True), CloudDisk(GCE, "d"), True, id="gce-one-writes"
-        ),
-        pytest.param(CloudDisk(EBS, "d"), CloudDisk(EBS, "d"), True, id="ebs"),
-        pytest.param(
-            CloudDisk(EBS, "d", read_only=True),
-            CloudDisk(EBS, "d", read_only=True),
-            True,
-            id="ebs-read-only",
-        ),
-        pytest.param(CloudDisk(EBS, "d"), CloudDisk(GCE, "d"), False, id="other-kind"),
-    ],
-)
+DISKS = {
+    "gce": (CloudDisk(GCE, "d"), CloudDisk(GCE, "d"), True),
+    "other-disk": (CloudDisk(GCE, "d"), CloudDisk(GCE, "e"), False),
+    "gce-read-only": (READ_ONLY, READ_ONLY, False),
+    "gce-one-writes": (READ_ONLY, CloudDisk(GCE, "d"), True),
+    "ebs": (CloudDisk(EBS, "d"), CloudDisk(EBS, "d"), True),
+    "ebs-read-only": (*[CloudDisk(EBS, "d", read_only=True)] * 2, True),
+    "other-kind": (CloudDisk(EBS, "d"), CloudDisk(GCE, "d"), False),
+}
+
+
+@pytest.mark.parametrize(("there", "wanted", "conflict"), DISKS.values(), ids=DISKS)
 @pytest.mark.parametrize("name", ["NoDiskConflict", "VolumeRestrictions"])
 def test_no_disk_conflict_refuses_a_node_where_the_disk_is_mounted(
     name, there, wanted, *, conflict
@@ -227,17 +196,17 @@ def test_a_claim_for_one_pod_keeps_all_others_away():
     assert found == {"a": text, "b": text}
 
 
-@pytest.mark.parametrize(
-    ("other", "once"),
-    [
-        pytest.param(pod("there", on="a", claims=["data"]), False, id="read-write-once"),
-        pytest.param(pod("there", claims=["data"]), True, id="other-pod-waits"),
-        pytest.param(pod("there", on="a", claims=["logs"]), True, id="other-claim"),
-        pytest.param(pod("there", on="a", claims=["data"], namespace="x"), True, id="namespace"),
-        pytest.param(pod("pod", claims=["data"]), True, id="itself"),
-    ],
-)
-def test_a_claim_keeps_nobody_away_if(other, *, once):
+OTHERS = {
+    "read-write-once": (pod("there", on="a", claims=["data"]), False),
+    "other-pod-waits": (pod("there", claims=["data"]), True),
+    "other-claim": (pod("there", on="a", claims=["logs"]), True),
+    "namespace": (pod("there", on="a", claims=["data"], namespace="x"), True),
+    "itself": (pod("pod", claims=["data"]), True),
+}
+
+
+@pytest.mark.parametrize(("other", "once"), OTHERS.values(), ids=OTHERS)
+def test_claim_keeps_no_pod_away_if(other, *, once):
     where = cluster(TWO, other, records=[_claim("data", read_write_once_pod=once)])
 
     assert refused(PREDICATES["VolumeRestrictions"], pod(claims=["data"]), where) == {}
@@ -314,4 +283,4 @@ def test_pods_that_are_there_keep_others_away():
 
 
 def _claim(name: str, **fields: Any) -> Claim:
-    return msgspec.structs.replace(claim(name), **fields)
+    return structs.replace(claim(name), **fields)

@@ -2,153 +2,81 @@
 
 import pytest
 
-from longhorn import Locality, NodeName
 from planner.steps.disks import AddDisk, RemoveDisk
-from tests.builders import GIB, bound, disk, node, replica, setting, volume
-from tests.unit.planner.clusters import kubernetes_node, nodes_of
-from tests.unit.planner.plans import (
-    copies_of,
-    error_of,
-    place,
-    plan_of,
-    running,
-    scheduled_gib,
-    texts,
-    told,
-    warned,
-)
+from tests.builders import GIB, replica
+from tests.unit.planner.notation import found_in, records_of, result_of, scheduled_in, step_of
+from tests.unit.planner.plans import error_of, plan_of
 
-REMOVE = RemoveDisk(node="node-1", disk="node-1-disk")
+GONE = "changed Disk 1-disk 1"
 
 
-def disks_of(plan: object, name: str = "node-1") -> list[str]:
-    found = plan.cluster.view.spaces[NodeName(name)].disks  # type: ignore[attr-defined]
-    return [str(each.disk.name) for each in found]
+def stays(volumes: str) -> str:
+    return f"refused Disk 1-disk 1: stays: the replicas of {volumes} cannot be moved elsewhere"
 
 
-def test_its_replicas_move_and_the_disk_goes():
-    plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"))
-
-    report = plan.take(REMOVE)
-
-    assert told(report) == [
-        "replica_placed default/db-0 node-2",
-        "replica_removed default/db-0 node-1",
-        "changed Disk node-1-disk node-1",
-    ]
-    assert disks_of(plan) == []
-    assert scheduled_gib(plan, "node-2") == [10]
-
-
-def test_a_replica_may_move_to_another_disk_of_its_node():
-    two = node("node-1", disk("node-1-disk"), disk("second"))
-    plan = plan_of(kubernetes_node("node-1"), two, *running("db-0", "node-1"))
-
-    plan.take(REMOVE)
-
-    assert disks_of(plan) == ["second"]
-    assert scheduled_gib(plan, "node-1") == [10]
-
-
-def test_without_room_elsewhere_it_stays_and_the_volumes_are_named():
-    plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"), *running("db-1", "node-1"))
-
-    report = plan.take(REMOVE)
-
-    assert texts(report) == [
-        "stays: the replicas of default/db-0, default/db-1 cannot be moved elsewhere"
-    ]
-    assert disks_of(plan) == ["node-1-disk"]
+ROWS = {
+    "its-replicas-move": ("ab db@1", "remove-disk 1",
+        f"replica_placed db 2 | replica_removed db 1 | {GONE}", "db@1[2]", "1: 2:10"),
+    "replica-moves-to-another-disk-of-its-node": ("a db@1", "add-disk 1 50; remove-disk 1",
+        f"replica_placed db 1 | replica_removed db 1 | {GONE}", "db@1[1]", "1:10"),
+    "replica-of-a-detached-volume-moves": ("ab old[1]~", "remove-disk 1",
+        f"replica_placed old 2 | replica_removed old 1 | {GONE}", "old[2]", "1: 2:10"),
+    "elsewhere-is-no-room": ("a db-0@1 db-1@1", "remove-disk 1", stays("db-0, db-1"),
+        "db-0@1[1] db-1@1[1]", "1:20"),
+    "replica-moves-once-there-is-room": ("a db@1", "remove-disk 1; add-disk 1 50",
+        "replica_placed db 1 | replica_removed db 1", "db@1[1]", "1:0,10"),
+    "disk-goes-once-there-was-room": ("a db@1", "remove-disk 1; add-disk 1 50; remove-disk 1",
+        GONE, "db@1[1]", "1:10"),
+    "rebuilds-are-off": ("ab concurrent-replica-rebuild-per-node-limit=0 db@1", "remove-disk 1",
+        stays("db"), "db@1[1]", "1:10 2:0"),
+    "replica-of-a-lost-volume-stays": (
+        "ab vol[1x]", "remove-disk 1", stays("vol"), "vol[1x]", "1:10 2:0"),
+    "new-disk-gets-what-waits": ("a:5", "place 1; add-disk 1 50", "placed new-0 1",
+        ".new-0@1 data-new-0[1]", "1:0,10"),
+    "new-disk-gets-replicas-that-volumes-lack": ("ab:100,5", "place 1*2; add-disk 2 50",
+        "replica_placed data-new-0 2", ".new-0@1 data-new-0[1,2]", "1:10 2:0,10"),
+}  # fmt: skip
+"""Cluster, steps, what the last one told, what is found then, and what is scheduled by node."""
 
 
-def test_a_replica_that_cannot_move_does_not_degrade_its_volume():
-    plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"))
+@pytest.mark.parametrize(("cluster", "steps", "told", "left", "scheduled"), ROWS.values(), ids=ROWS)
+def test_disk(cluster, steps, told, left, scheduled):
+    plan = plan_of(*records_of(cluster))
 
-    assert warned(plan.take(REMOVE)) == []
-    assert plan.cluster.view.volumes[volume("db-0").name].healthy
-
-
-def test_what_waits_for_room_goes_on_once_there_is_some():
-    plan = plan_of(*nodes_of("a"), *running("db-0", "node-1"))
-    plan.take(REMOVE)
-
-    plan.take(AddDisk(node="node-1", disk="second", size_bytes=50 * GIB))
-
-    assert scheduled_gib(plan, "node-1") == [0, 10]
-    assert told(plan.take(REMOVE)) == ["changed Disk node-1-disk node-1"]
+    assert (result_of(plan, steps), found_in(plan)) == (told, left)
+    assert scheduled_in(plan) == scheduled
 
 
-def test_a_detached_volume_moves_too():
-    plan = plan_of(
-        *nodes_of("ab"),
-        *bound(volume("old", locality=Locality.DISABLED)),
-        replica("old-r", of="old", disk="node-1-disk"),
-    )
+def test_replica_that_cannot_move_does_not_degrade_its_volume():
+    plan = plan_of(*records_of("a db@1"))
+    plan.take(step_of("remove-disk 1"))
 
-    plan.take(REMOVE)
-
-    assert copies_of(plan, "old") == ["node-2"]
+    assert all(each.healthy for each in plan.cluster.view.volumes.values())
 
 
-def test_without_rebuilds_nothing_moves():
-    off = setting("concurrent-replica-rebuild-per-node-limit", "0")
-    plan = plan_of(*nodes_of("ab"), off, *running("db-0", "node-1"))
+def test_failed_replica_goes_with_its_disk_if_the_volume_lives_on():
+    failed = replica("old", of="db", disk="node-1-disk", failed=True, rebuild_retries=5)
+    plan = plan_of(*records_of("ab db@2"), failed)
 
-    assert len(texts(plan.take(REMOVE))) == 1
-
-
-def test_a_failed_replica_goes_with_its_disk_if_the_volume_lives_on():
-    plan = plan_of(
-        *nodes_of("ab"),
-        *running("db-0", "node-2"),
-        replica("db-0-r-old", of="db-0", disk="node-1-disk", failed=True, rebuild_retries=5),
-    )
-
-    plan.take(REMOVE)
-
-    assert disks_of(plan) == []
-    assert copies_of(plan, "db-0") == ["node-2"]
-    assert len(plan.cluster.view.replicas[volume("db-0").name]) == 1
+    assert result_of(plan, "remove-disk 1") == GONE
+    assert found_in(plan) == "db@2[2]"
 
 
-def test_the_replicas_of_a_lost_volume_keep_their_disk():
-    plan = plan_of(
-        *nodes_of("ab"), *bound(volume()), replica("vol-r-1", disk="node-1-disk", failed=True)
-    )
+def test_reserved_bytes_of_a_new_disk_count():
+    plan = plan_of(*records_of("a:5"))
+    plan.take(AddDisk(node="node-1", disk="more", size_bytes=50 * GIB, reserved_bytes=10 * GIB))
 
-    assert len(texts(plan.take(REMOVE))) == 1
-
-
-def test_a_new_disk_is_empty_and_gets_what_waits():
-    plan = plan_of(*nodes_of("a", size_bytes=5 * GIB))
-    place(plan, 1)
-
-    report = plan.take(
-        AddDisk(node="node-1", disk="more", size_bytes=50 * GIB, reserved_bytes=10 * GIB)
-    )
-
-    assert told(report) == ["placed default/new-0 node-1"]
-    [_, added] = plan.cluster.view.spaces[NodeName("node-1")].disks
-    assert (added.limit_bytes, added.scheduled_bytes) == (40 * GIB, 10 * GIB)
-
-
-def test_a_new_disk_gets_the_replicas_that_volumes_lack():
-    small = [kubernetes_node("node-2"), node("node-2", disk("small", maximum_bytes=5 * GIB))]
-    plan = plan_of(*nodes_of("a"), *small)
-    assert warned(place(plan, 1, copies=2)) == ["volume_degraded Volume of default/data-new-0"]
-
-    report = plan.take(AddDisk(node="node-2", disk="more", size_bytes=50 * GIB))
-
-    assert told(report) == ["replica_placed default/data-new-0 node-2"]
+    [[_, added]] = (each.disks for each in plan.cluster.view.spaces.values())
+    assert added.limit_bytes == 40 * GIB
 
 
 def test_tags_of_a_new_disk_count():
-    plan = plan_of(*nodes_of("a"), setting("allow-empty-disk-selector-volume", "false"))
+    plan = plan_of(*records_of("a allow-empty-disk-selector-volume=false"))
 
     plan.take(AddDisk(node="node-1", disk="fast", size_bytes=50 * GIB, tags=("ssd",)))
-    place(plan, 1)
+    plan.take(step_of("place 1"))
 
-    assert scheduled_gib(plan, "node-1") == [10, 0]
+    assert scheduled_in(plan) == "1:10,0"
 
 
 @pytest.mark.parametrize(
@@ -165,5 +93,5 @@ def test_tags_of_a_new_disk_count():
         ),
     ],
 )
-def test_what_cannot_be_says_why(step, text):
-    assert text in error_of(plan_of(*nodes_of("ab")), step)
+def test_step_that_cannot_be_taken_says_why(step, text):
+    assert text in error_of(plan_of(*records_of("ab")), step)

@@ -2,197 +2,80 @@
 
 import pytest
 
-from longhorn import Locality
+from longhorn import VolumeName
 from planner.picture import Kind
-from planner.steps.draining import Drain
-from planner.steps.nodes import AddNode, LoseNode
-from tests.builders import GIB, bound, disk, node, replica, setting, volume
-from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
-from tests.unit.planner.plans import (
-    copies_of,
-    node_of,
-    plan_of,
-    running,
-    texts,
-    told,
-    warned,
-)
+from tests.builders import bound, replica, volume
+from tests.unit.planner.notation import records_of, result_of, step_of, taken
+from tests.unit.planner.plans import plan_of, texts
+
+LOST = "volume_lost db | pending db | volume_lost Volume of db"
+EVICT_LAST = "=block-for-eviction-if-contains-last-replica"
+ROWS = {
+    "replica-elsewhere": ("abc db@1[1,2]", "lose 1", "moved db 2", "db@2[2,3]"),
+    "nodes-left-are-too-few": (
+        "ab db@1[1,2]", "lose 1", "moved db 2 | volume_degraded Volume of db", "db@2[1x,2]"),
+    "replicas-were-all-there": ("ab db@1", "lose 1", LOST, "db@[1x]"),
+    "failed-replica-could-be-salvaged": (
+        "ab vol[1x]", "lose 1", "volume_lost vol | volume_lost Volume of vol", "vol[1x]"),
+    "volume-was-lost-before": ("ab vol[9]", "lose 1", "", "vol[9]"),
+    "detached-volume": ("ab old[1,2]", "lose 1", "volume_degraded Volume of old", "old[1x,2]"),
+    "detached-volume-without-claim": (
+        "ab old[1,2]/claimless", "lose 1", "volume_degraded Volume old", "old[1x,2]"),
+    "pods-without-controller-and-those-of-the-node": (
+        "ab .bare@1/bare .agent@1/daemon .proxy@1/static/bare .web@1", "lose 1",
+        "lost bare 1 | moved web 2", ".web@2"),
+    "two-nodes-at-once": ("abc db@1[1,2]", "lose 1 2", LOST, "db@[1x,2x]"),
+    "one-after-another-leaves-time-to-rebuild": ("abc db@1[1,2]", "lose 1; lose 2",
+        "moved db 3 | volume_degraded Volume of db", "db@3[2x,3]"),
+    "lost-node-gets-no-replica": ("ab db@2[1,2]", "lose 1; add 3 like 2",
+        "replica_placed db 3 | replica_removed db 1 | one_zone Volume of db", "db@2[2,3]"),
+    "replicas-of-a-cordoned-node-stay": (
+        f"abc {EVICT_LAST} db@3[1,2]~", "drain 1", "", "db@3[1,2]"),
+    "replicas-of-a-cordoned-node-move-once-their-peer-is-lost": (
+        f"abc {EVICT_LAST} db@3[1,2]~", "drain 1; lose 2",
+        "replica_placed db 3 | replica_removed db 2", "db@3[1,3]"),
+}  # fmt: skip
+"""Cluster, steps, what the last one told, and what is found then."""
 
 
-def lose(*names: str) -> LoseNode:
-    return LoseNode(nodes=names or ("node-1",))
+@pytest.mark.parametrize(("cluster", "steps", "told", "left"), ROWS.values(), ids=ROWS)
+def test_lose(cluster, steps, told, left):
+    assert taken(cluster, steps) == (told, left)
 
 
-def test_a_volume_with_a_replica_elsewhere_survives_and_its_pod_comes_back():
-    plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
-
-    report = plan.take(lose())
-
-    assert told(report, Kind.VOLUME_LOST, Kind.LOST) == []
-    assert node_of(plan, "db-0") in ("node-2", "node-3")
-    assert copies_of(plan, "db-0") == ["node-2", "node-3"]
-    assert warned(report) == []
-
-
-def test_with_too_few_nodes_left_the_volume_stays_degraded():
-    plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1", "node-1", "node-2"))
-
-    assert "volume_degraded Volume of default/db-0" in warned(plan.take(lose()))
-
-
-def test_a_volume_whose_replicas_were_all_there_is_lost_and_its_pod_cannot_start():
-    plan = plan_of(*nodes_of("ab"), *running("db-0", "node-1"))
-
-    report = plan.take(lose())
-
-    assert told(report, Kind.VOLUME_LOST) == ["volume_lost default/db-0"]
-    assert node_of(plan, "db-0") is None or "pod_stuck Pod default/db-0" in warned(report)
-    assert "volume_lost Volume of default/db-0" in warned(report)
-
-
-def test_a_lost_volume_names_its_own_nodes_and_the_pods_that_suffer():
+def test_lost_volume_names_its_own_nodes_and_the_pods_that_suffer():
     """Not all of the nodes that are lost had replicas of it."""
-    plan = plan_of(
-        *nodes_of("abcd"),
-        *running("db-0", "node-1", "node-2", "node-1"),
-        pod_with("db-0", name="reader", on="node-4"),
-    )
+    plan = plan_of(*records_of("abcd db@1[1,2] .reader@4+db"))
 
-    report = plan.take(lose("node-1", "node-2", "node-3"))
+    report = plan.take(step_of("lose 1 2 3"))
 
     assert texts(report, Kind.VOLUME_LOST) == [
         "its only replicas with data were on node-1, node-2; "
-        "default/db-0, default/reader cannot start without it"
+        "default/db, default/reader cannot start without it"
     ]
 
 
-def test_a_replica_that_is_being_rebuilt_saves_no_volume():
-    plan = plan_of(
-        *nodes_of("ab"),
+def test_replica_that_is_being_rebuilt_saves_no_volume():
+    told, _ = taken(
+        "ab",
+        "lose 1",
         *bound(volume(node="node-1", attached_to="node-1", degraded=True, replicas=2)),
         replica("vol-r-1", disk="node-1-disk"),
         # It waits for the failed one first, so nobody finishes it before the node is lost.
         replica("vol-r-2", on="", pinned_to="node-9", healthy_once=False, started=True),
     )
 
-    assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
+    assert told.startswith("volume_lost vol")
 
 
-def test_a_failed_replica_that_could_be_salvaged_is_data_to_lose():
-    plan = plan_of(
-        *nodes_of("ab"), *bound(volume()), replica("vol-r-1", disk="node-1-disk", failed=True)
-    )
+def test_shared_volume_is_served_from_where_its_other_pods_are():
+    plan = plan_of(*records_of("abc files@1[3]~/podless/shared .web-1@2+files"))
 
-    assert told(plan.take(lose()), Kind.VOLUME_LOST) == ["volume_lost default/vol"]
-
-
-def test_a_volume_that_was_lost_before_is_not_lost_again():
-    plan = plan_of(*nodes_of("ab"), *bound(volume()), replica("vol-r-1", on="node-9"))
-
-    assert plan.take(lose()).events == ()
+    assert result_of(plan, "lose 1") == ""
+    assert plan.cluster.view.volumes[VolumeName("files")].attached_to == "node-2"
 
 
-@pytest.mark.parametrize("with_claim", [True, False])
-def test_a_detached_volume_keeps_its_other_replicas_and_is_warned_of(*, with_claim):
-    of = volume(replicas=2)
-    plan = plan_of(
-        *nodes_of("ab"),
-        *(bound(of) if with_claim else [of]),
-        *(replica(f"vol-r-{n}", on=f"node-{n}", disk=f"node-{n}-disk") for n in (1, 2)),
-    )
+def test_pod_whose_claim_waited_for_the_lost_node_may_go_elsewhere():
+    told = taken("ab:5,100 .web@1", "lose 1", *bound(volume("other", node="node-2")))
 
-    report = plan.take(lose())
-
-    assert copies_of(plan, "vol") == ["node-2"]
-    name = "Volume of default/vol" if with_claim else "Volume vol"
-    assert warned(report) == [f"volume_degraded {name}"]
-
-
-def test_pods_without_controller_are_lost_and_those_of_the_node_go_with_it():
-    plan = plan_of(
-        *nodes_of("ab"),
-        pod_with(name="bare", on="node-1", owner=None),
-        pod_with(name="agent", on="node-1", of_daemon_set=True),
-        pod_with(name="proxy", on="node-1", is_static=True, owner=None),
-        pod_with(name="web", on="node-1"),
-    )
-
-    report = plan.take(lose())
-
-    assert told(report) == ["lost default/bare node-1", "moved default/web node-2"]
-    assert [*plan.cluster.pods] == ["default/web"]
-
-
-def test_two_nodes_at_once_lose_what_was_on_both():
-    plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
-
-    assert told(plan.take(lose("node-1", "node-2")), Kind.VOLUME_LOST) == [
-        "volume_lost default/db-0"
-    ]
-
-
-def test_one_after_another_leaves_time_to_rebuild():
-    plan = plan_of(*nodes_of("abc"), *running("db-0", "node-1", "node-1", "node-2"))
-    plan.take(lose("node-1"))
-
-    assert told(plan.take(lose("node-2")), Kind.VOLUME_LOST) == []
-    assert "node-3" in copies_of(plan, "db-0")
-
-
-def test_a_shared_volume_is_served_from_where_its_other_pods_are():
-    of = volume(
-        "files",
-        locality=Locality.DISABLED,
-        shared=True,
-        node="node-1",
-        attached_to="node-1",
-        healthy=True,
-    )
-    plan = plan_of(
-        *nodes_of("abc"),
-        *bound(of),
-        replica("files-r", of="files", on="node-3", disk="node-3-disk"),
-        pod_with("files", name="web-1", on="node-2"),
-    )
-
-    report = plan.take(lose())
-
-    assert plan.cluster.view.volumes[of.name].attached_to == "node-2"
-    assert warned(report) == []
-
-
-def test_no_replica_is_placed_on_a_lost_node():
-    plan = plan_of(*nodes_of("ab"), *running("db-0", "node-2", "node-1", "node-2"))
-    plan.take(lose())
-
-    plan.take(AddNode(name="node-3", like="node-2"))
-
-    assert copies_of(plan, "db-0") == ["node-2", "node-3"]
-
-
-def test_replicas_of_a_cordoned_node_move_when_their_peer_is_lost():
-    plan = plan_of(
-        *nodes_of("abc"),
-        setting("node-drain-policy", "block-for-eviction-if-contains-last-replica"),
-        *running("db-0", "node-3", "node-1", "node-2", locality=Locality.DISABLED),
-    )
-    plan.take(Drain(nodes=("node-1",)))
-    assert copies_of(plan, "db-0") == ["node-1", "node-2"]
-
-    plan.take(lose("node-2"))
-
-    assert copies_of(plan, "db-0") == ["node-1", "node-3"]
-
-
-def test_a_pod_whose_claim_waited_for_the_lost_node_may_go_elsewhere():
-    plan = plan_of(
-        kubernetes_node("node-1"),
-        kubernetes_node("node-2"),
-        node("node-1", disk("node-1-disk", maximum_bytes=5 * GIB)),
-        node("node-2", disk("node-2-disk")),
-        *bound(volume("other", node="node-2")),
-        pod_with(name="web", on="node-1"),
-    )
-
-    assert texts(plan.take(lose())) == []
-    assert node_of(plan, "web") == "node-2"
+    assert told == ("moved web 2", ".web@2 other[2]")

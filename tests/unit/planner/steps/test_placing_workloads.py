@@ -1,12 +1,9 @@
 """The steps `place` and `fill`."""
 
-from typing import Any
-
 import pytest
 from msgspec import structs
 
 from extender.kubernetes import Claim
-from longhorn import Locality
 from planner.additions import Wanted
 from planner.errors import PlanError
 from planner.picture import Kind
@@ -16,15 +13,15 @@ from planner.steps.disks import AddDisk
 from planner.steps.nodes import AddNode
 from planner.steps.workloads import Fill
 from planner.workloads import DEPLOYMENT, JOB, POD, STATEFUL_SET, NewClaim
-from tests.builders import GIB, bound, claim, disk, node, replica, storage_class, volume
-from tests.unit.planner.clusters import kubernetes_node, nodes_of, pod_with
+from tests.builders import GIB, claim, storage_class
+from tests.unit.planner.clusters import kubernetes_node, pod_with
+from tests.unit.planner.notation import records_of, scheduled_in, step_of, taken
 from tests.unit.planner.plans import (
     copies_of,
     immediate,
     node_of,
     place,
     plan_of,
-    scheduled_gib,
     told,
     volume_of,
     wanted,
@@ -32,8 +29,8 @@ from tests.unit.planner.plans import (
 )
 
 
-def test_a_pod_gets_a_node_and_its_volume_a_replica_there():
-    plan = plan_of(*nodes_of("ab"))
+def test_pod_gets_a_node_and_its_volume_a_replica_there():
+    plan = plan_of(*records_of("ab"))
 
     report = place(plan, 1)
 
@@ -47,7 +44,7 @@ def test_a_pod_gets_a_node_and_its_volume_a_replica_there():
 
 @pytest.mark.parametrize("kind", [STATEFUL_SET, DEPLOYMENT, JOB, POD])
 def test_each_kind_of_workload_gets_its_pods(kind):
-    plan = plan_of(*nodes_of("abc"))
+    plan = plan_of(*records_of("abc"))
 
     report = place(plan, 3 if kind != POD else 1, kind=kind)
 
@@ -55,61 +52,67 @@ def test_each_kind_of_workload_gets_its_pods(kind):
     assert len(report.events) == (3 if kind != POD else 1)
 
 
-def test_where_no_disk_has_room_it_is_said_what_is_left():
-    plan = plan_of(*nodes_of("ab", size_bytes=5 * GIB))
+ROWS = {
+    "ordered-set-ends-with-the-pod-without-node": ("a:25", "place 4",
+        "placed new-0 1 | placed new-1 1 | pending new-2 | not_created new-3",
+        ".new-0@1 .new-1@1 .new-2@ .new-3@ data-new-0[1] data-new-1[1]"),
+    "parallel-set-has-each-pod-tried": ("a:25", "place 4 parallel",
+        "placed new-0 1 | placed new-1 1 | pending new-2 | pending new-3",
+        ".new-0@1 .new-1@1 .new-2@ .new-3@ data-new-0[1] data-new-1[1]"),
+    "ordered-set-goes-on-once-there-is-room": ("a:15", "place 3; add 2 like 1",
+        "placed new-1 2", ".new-0@1 .new-1@2 .new-2@ data-new-0[1] data-new-1[2]"),
+    "pods-that-exist-are-not-made-again": (
+        "ab .new-0@1", "place 2", "placed new-1 2", ".new-0@1 .new-1@2 data-new-1[2]"),
+    "replicas-missing-are-warned-of": ("a", "place 1*3",
+        "placed new-0 1 | volume_degraded Volume of data-new-0", ".new-0@1 data-new-0[1]"),
+}  # fmt: skip
+"""Cluster, steps, what the last one told, and what is found then."""
 
-    [event] = place(plan, 1).events
 
-    [reason] = event.reasons
-    assert reason.text.endswith("room for a volume of 10 GiB: 5 GiB left on one disk")
+@pytest.mark.parametrize(("cluster", "steps", "told", "left"), ROWS.values(), ids=ROWS)
+def test_place(cluster, steps, told, left):
+    assert taken(cluster, steps) == (told, left)
 
 
-def test_of_an_ordered_set_nothing_follows_a_pod_without_node():
-    plan = plan_of(*nodes_of("ab", size_bytes=15 * GIB))
+def test_pod_that_is_not_created_says_what_it_waits_for():
+    plan = plan_of(*records_of("a:25"))
 
-    report = place(plan, 4)
+    report = plan.take(step_of("place 4"))
 
-    assert [each.kind for each in report.events] == [
-        Kind.PLACED,
-        Kind.PLACED,
-        Kind.PENDING,
-        Kind.NOT_CREATED,
-    ]
     assert report.events[-1].text == "is created once default/new-2 runs"
     assert plan.report(origin="", policy="", seed=0).pending == 2
 
 
-def test_of_a_parallel_set_each_pod_is_tried():
-    plan = plan_of(*nodes_of("ab", size_bytes=15 * GIB))
+def test_reasons_of_a_pending_pod_name_each_node_and_what_is_left():
+    """Without disks on node-3, and with too little room on the others."""
+    plan = plan_of(*records_of("ab:5"), kubernetes_node("node-3"))
 
-    report = place(plan, 4, ordered=False)
+    [event] = place(plan, 1).events
 
-    assert [each.kind for each in report.events][2:] == [Kind.PENDING, Kind.PENDING]
-
-
-def test_pods_of_an_ordered_set_follow_once_there_is_room():
-    plan = plan_of(*nodes_of("a", size_bytes=15 * GIB))
-    place(plan, 3)
-
-    report = plan.take(AddNode(name="new-node", like="node-1"))
-
-    assert told(report) == ["placed default/new-1 new-node"]
-    assert node_of(plan, "new-2") is None
+    assert event.text == "0 of 3 nodes"
+    assert sorted(name for why in event.reasons for name in why.nodes) == [
+        "node-1",
+        "node-2",
+        "node-3",
+    ]
+    assert any(
+        why.text.endswith("room for a volume of 10 GiB: 5 GiB left on one disk")
+        for why in event.reasons
+    )
 
 
 def test_claims_of_pods_that_are_not_created_take_no_room():
-    plan = plan_of(*nodes_of("a", size_bytes=100 * GIB))
+    plan = plan_of(*records_of("a"))
 
     place(plan, 3, of_class=immediate(numberOfReplicas="1"), size_bytes=60 * GIB)
 
     assert node_of(plan, "new-1") is None
-    assert "default/data-new-1" in plan.cluster.all(Claim)
-    assert "default/data-new-2" not in plan.cluster.all(Claim)
+    assert [*plan.cluster.all(Claim)] == ["default/data-new-0", "default/data-new-1"]
 
 
-def test_a_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once():
+def test_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once():
     # This policy does not ask whether there is a disk of the tag, and the driver refuses the claim.
-    plan = plan_of(*nodes_of("ab"), policy=SEED_POLICY)
+    plan = plan_of(*records_of("ab"), policy=SEED_POLICY)
     report = place(plan, 3, of_class=storage_class(diskSelector="none-has-it"))
 
     assert [each.kind for each in report.events] == [
@@ -122,26 +125,17 @@ def test_a_pod_that_cannot_start_holds_up_its_set_and_is_told_of_once():
     assert node_of(plan, "new-1") is None
 
 
-def test_a_claim_that_exists_is_used_as_it_is():
+def test_claim_that_exists_is_used_as_it_is():
     mine = claim("data-new-0", storage_class="local", size_bytes=30 * GIB)
-    plan = plan_of(*nodes_of("a"), mine)
+    plan = plan_of(*records_of("a"), mine)
 
     place(plan, 1)
 
-    assert scheduled_gib(plan, "node-1") == [30]
+    assert scheduled_in(plan) == "1:30"
 
 
-def test_pods_that_exist_are_not_made_again():
-    there = pod_with(name="new-0", on="node-1", owner=(STATEFUL_SET, "new"))
-    plan = plan_of(*nodes_of("ab"), there)
-
-    report = place(plan, 2)
-
-    assert [each.object for each in report.events] == ["default/new-1"]
-
-
-def test_a_class_that_does_not_wait_has_volumes_before_its_pods():
-    plan = plan_of(*nodes_of("abc"))
+def test_class_that_does_not_wait_has_volumes_before_its_pods():
+    plan = plan_of(*records_of("abc"))
 
     place(plan, 1, of_class=immediate(numberOfReplicas="3"))
 
@@ -150,7 +144,7 @@ def test_a_class_that_does_not_wait_has_volumes_before_its_pods():
 
 def test_pods_that_wait_already_get_nodes_first():
     waiting = pod_with("data", name="early", labels={"app": "early"})
-    plan = plan_of(*nodes_of("a", size_bytes=15 * GIB), storage_class(), claim(), waiting)
+    plan = plan_of(*records_of("a:15"), storage_class(), claim(), waiting)
 
     report = place(plan, 1)
 
@@ -158,37 +152,20 @@ def test_pods_that_wait_already_get_nodes_first():
     assert told(report) == ["pending default/new-0"]
 
 
-def test_a_pod_that_is_being_deleted_waits_for_no_node():
-    plan = plan_of(*nodes_of("a"), pod_with(name="leaving", deleting=True))
+def test_pod_that_is_being_deleted_waits_for_no_node():
+    plan = plan_of(*records_of("a"), pod_with(name="leaving", deleting=True))
 
     assert [step.title for step in plan.steps] == ["now"]
 
 
-def test_missing_replicas_are_shown_and_warned_of():
-    plan = plan_of(*nodes_of("ab"))
+def test_replicas_missing_are_shown():
+    [event] = place(plan_of(*records_of("ab")), 1, copies=3).events
 
-    report = place(plan, 1, copies=3)
-
-    [event] = report.events
     assert [each.node is None for each in event.volumes[0].replicas] == [False, False, True]
-    assert warned(report) == ["volume_degraded Volume of default/data-new-0"]
-
-
-def test_a_full_pod_says_why_and_each_node_is_in_one_reason():
-    plan = plan_of(*nodes_of("ab", size_bytes=5 * GIB), kubernetes_node("node-3"))
-
-    [event] = place(plan, 1).events
-
-    assert event.text == "0 of 3 nodes"
-    assert sorted(name for why in event.reasons for name in why.nodes) == [
-        "node-1",
-        "node-2",
-        "node-3",
-    ]
 
 
 def test_fill_ends_with_the_pod_that_does_not_fit_and_takes_it_away():
-    plan = plan_of(*nodes_of("ab", size_bytes=25 * GIB))
+    plan = plan_of(*records_of("ab:25"))
 
     report = plan.take(Fill(wanted=wanted(1, ordered=False), group=3))
 
@@ -199,24 +176,19 @@ def test_fill_ends_with_the_pod_that_does_not_fit_and_takes_it_away():
 
 
 def test_fill_leaves_no_volume_of_a_pod_that_does_not_fit():
-    nodes = [kubernetes_node("node-1", cores=2), node("node-1", disk(maximum_bytes=100 * GIB))]
-    plan = plan_of(*nodes)
-    asks = wanted(
-        1,
-        ordered=False,
-        of_class=immediate(numberOfReplicas="1"),
-        requests={CPU: 1000},
-    )
+    plan = plan_of(*records_of("a"), kubernetes_node("node-1", cores=2))
+    now = immediate(numberOfReplicas="1")
+    asks = wanted(1, ordered=False, of_class=now, requests={CPU: 1000})
 
     report = plan.take(Fill(wanted=asks, group=3))
 
     assert [each.kind for each in report.events] == [Kind.PLACED] * 2 + [Kind.PENDING]
-    assert scheduled_gib(plan, "node-1") == [20]
+    assert scheduled_in(plan) == "1:20"
 
 
 def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried():
     """Volumes of a class that does not wait would take the room of all local ones."""
-    plan = plan_of(*nodes_of("ab"))
+    plan = plan_of(*records_of("ab"))
     templates = [
         NewClaim(namespace="default", name=name, requested_bytes=25 * GIB, storage_class=name)
         for name in ("local", "now")
@@ -228,18 +200,7 @@ def test_fill_makes_the_claims_of_a_pod_when_that_pod_is_tried():
     report = plan.take(Fill(wanted=asks, group=20))
 
     assert [each.kind for each in report.events] == [Kind.PLACED] * 4 + [Kind.PENDING]
-    assert sum(scheduled_gib(plan, "node-1") + scheduled_gib(plan, "node-2")) == 200
-
-
-def shared(*, many: bool, on: str | None = None) -> list[Any]:
-    """Build a volume with a claim, attached to a node if one is given."""
-    of = volume("shared", locality=Locality.DISABLED, node=on, attached_to=on, shared=many)
-    records = [
-        structs.replace(each, read_write_many=many) if isinstance(each, Claim) else each
-        for each in bound(of)
-    ]
-    copy = replica("shared-r", of="shared", on="node-1", disk="node-1-disk", started=True)
-    return [*records, copy]
+    assert scheduled_in(plan) == "1:100 2:100"
 
 
 def sharing() -> Wanted:
@@ -248,7 +209,7 @@ def sharing() -> Wanted:
 
 
 def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run():
-    plan = plan_of(*nodes_of("abc"), *shared(many=False))
+    plan = plan_of(*records_of("abc shared[1]~"))
 
     report = plan.take(Fill(wanted=sharing(), group=20))
 
@@ -263,11 +224,9 @@ def test_copies_that_share_a_claim_of_one_node_are_counted_while_they_can_run():
     ]
 
 
-def test_a_pod_that_cannot_start_does_not_count():
+def test_pod_that_cannot_start_does_not_count():
     """Its ReadWriteOnce claim is attached to a node that takes no more pods."""
-    plan = plan_of(
-        *nodes_of("ab"), *shared(many=False, on="node-1"), kubernetes_node("node-1", cordoned=True)
-    )
+    plan = plan_of(*records_of("ab shared@1[1]~/podless"), kubernetes_node("node-1", cordoned=True))
 
     [event] = plan.take(Fill(wanted=sharing(), group=20)).events
 
@@ -276,8 +235,10 @@ def test_a_pod_that_cannot_start_does_not_count():
     assert plan.cluster.pods == {}
 
 
-def test_a_claim_that_many_nodes_share_is_said_to_count_once():
-    plan = plan_of(*nodes_of("ab"), *shared(many=True))
+def test_claim_that_many_nodes_share_is_said_to_count_once():
+    plan = plan_of(*records_of("ab shared[1]~/shared"))
+    [shared] = plan.cluster.all(Claim).values()
+    plan.cluster.put(structs.replace(shared, read_write_many=True))
 
     report = plan.take(Fill(wanted=sharing(), group=20, most=50))
 
@@ -295,14 +256,14 @@ def test_fill_without_nodes_is_a_mistake():
 def test_fill_of_a_class_that_is_not_there_is_a_mistake():
     asks = wanted(1)
     misspelt = type(asks)(objects=tuple(asks.workloads))
-    plan = plan_of(*nodes_of("a"), storage_class("locals"))
+    plan = plan_of(*records_of("a"), storage_class("locals"))
 
     with pytest.raises(PlanError, match="there is no StorageClass local; did you mean locals"):
         plan.take(Fill(wanted=misspelt, group=1))
 
 
 def test_fill_stops_after_so_many():
-    plan = plan_of(*nodes_of("ab"))
+    plan = plan_of(*records_of("ab"))
 
     report = plan.take(Fill(wanted=wanted(1), group=1, most=3))
 
@@ -310,7 +271,7 @@ def test_fill_stops_after_so_many():
 
 
 def test_fill_counts_on_from_the_pods_that_exist():
-    plan = plan_of(*nodes_of("ab"))
+    plan = plan_of(*records_of("ab"))
     place(plan, 2)
 
     report = plan.take(Fill(wanted=wanted(1), group=1, most=1))
@@ -323,11 +284,11 @@ def test_fill_takes_one_workload():
     two = type(two)(objects=(*two.workloads, *two.workloads))
 
     with pytest.raises(PlanError, match="give a file with one of them"):
-        plan_of(*nodes_of("a")).take(Fill(wanted=two, group=1))
+        plan_of(*records_of("a")).take(Fill(wanted=two, group=1))
 
 
 def test_before_and_after_show_the_nodes_that_changed():
-    plan = plan_of(*nodes_of("ab"))
+    plan = plan_of(*records_of("ab"))
 
     report = plan.take(AddDisk(node="node-2", disk="more", size_bytes=50 * GIB))
 

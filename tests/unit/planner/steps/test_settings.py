@@ -2,121 +2,65 @@
 
 import pytest
 
-from planner.plan import Plan
 from planner.steps.settings import ChangeSetting
-from tests.builders import GIB, disk, node, replica, setting, volume
-from tests.unit.planner.clusters import kubernetes_node, nodes_of
-from tests.unit.planner.plans import (
-    copies_of,
-    error_of,
-    place,
-    plan_of,
-    running,
-    told,
-    volume_of,
-    warned,
+from tests.builders import GIB, disk, node
+from tests.unit.planner.notation import records_of, result_of, taken
+from tests.unit.planner.plans import copies_of, error_of, plan_of, volume_of
+
+OVER, ZONE_SOFT = "storage-over-provisioning-percentage", "replica-zone-soft-anti-affinity"
+NODE_SOFT, NO_TAGS = "replica-soft-anti-affinity", "allow-empty-disk-selector-volume"
+REBUILDS, LACKING = (
+    "concurrent-replica-rebuild-per-node-limit",
+    "old*2@1[1]/podless/claimless/degraded",
 )
+TWO_COPIES = "cordon 2; place 1*2; uncordon 2"
+ROWS = {
+    "more-over-provisioning-gives-room": ("a:15", f"place 2; set {OVER} 200", "placed new-1 1",
+        ".new-0@1 .new-1@1 data-new-0[1] data-new-1[1]"),
+    "less-over-provisioning-leaves-disks-beyond-their-limit": ("a db:80@1", f"set {OVER} 50",
+        "disk_over_limit Disk 1-disk of node 1", "db:80@1[1]"),
+    "zones-are-hard": (f"aa {ZONE_SOFT}=false", TWO_COPIES, "", ".new-0@1 data-new-0[1]"),
+    "zones-become-soft": (f"aa {ZONE_SOFT}=false", f"{TWO_COPIES}; set {ZONE_SOFT} true",
+        "replica_placed data-new-0 2", ".new-0@1 data-new-0[1,2]"),
+    "nodes-become-soft": (f"a {ZONE_SOFT}=false",
+        f"place 1*2; set {ZONE_SOFT} true; set {NODE_SOFT} true", "replica_placed data-new-0 1",
+        ".new-0@1 data-new-0[1,1]"),
+    "rebuilds-are-off": (f"ab {REBUILDS}=0 {LACKING}", "cordon 2; uncordon 2", "", "old[1]"),
+    "rebuilds-begin": (
+        f"ab {REBUILDS}=0 {LACKING}", f"set {REBUILDS} 5", "replica_placed old 2", "old[1,2]"),
+    "zones-become-hard": ("aa db@1[1,2]", f"set {ZONE_SOFT} false", "", "db@1[1,2]"),
+}  # fmt: skip
+"""Cluster, steps, what the last one told, and what is found then."""
 
 
-def change(plan: Plan, name: str, value: str) -> list[str]:
-    return told(plan.take(ChangeSetting(name=name, value=value)))
+@pytest.mark.parametrize(("cluster", "steps", "told", "left"), ROWS.values(), ids=ROWS)
+def test_set(cluster, steps, told, left):
+    assert taken(cluster, steps) == (told, left)
 
 
-def test_more_over_provisioning_gives_room():
-    plan = plan_of(*nodes_of("a", size_bytes=15 * GIB))
-    place(plan, 2)
-
-    assert change(plan, "storage-over-provisioning-percentage", "200") == [
-        "placed default/new-1 node-1"
-    ]
-
-
-def test_a_disk_that_was_too_full_takes_replicas_again():
-    full = disk("node-1-disk", scheduled_bytes=120 * GIB, schedulable=False)
-    plan = plan_of(kubernetes_node("node-1"), node("node-1", full))
-    place(plan, 1)
-
-    assert change(plan, "storage-over-provisioning-percentage", "200") == [
-        "placed default/new-0 node-1"
-    ]
+CLOSED = {
+    "too-full": (disk(scheduled_bytes=120 * GIB, schedulable=False), f"{OVER} 200"),
+    "available-too-little": (
+        disk(available_bytes=20 * GIB, schedulable=False),
+        "storage-minimal-available-percentage 10",
+    ),
+    "tagged": (disk(tags=("ssd",)), f"{NO_TAGS} true"),
+}
 
 
-def test_less_over_provisioning_leaves_disks_beyond_their_limit():
-    plan = plan_of(*nodes_of("a"), *running("db-0", "node-1", size_bytes=80 * GIB))
+@pytest.mark.parametrize(("only", "setting"), CLOSED.values(), ids=CLOSED)
+def test_disk_that_took_none_takes_replicas_with_another_setting(only, setting):
+    plan = plan_of(*records_of(f"a {NO_TAGS}=false"), node("node-1", only))
 
-    report = plan.take(ChangeSetting(name="storage-over-provisioning-percentage", value="50"))
-
-    assert warned(report) == ["disk_over_limit Disk node-1-disk of node node-1"]
-    assert copies_of(plan, "db-0") == ["node-1"]
-
-
-def test_a_smaller_minimum_gives_room():
-    low = disk("node-1-disk", available_bytes=20 * GIB, schedulable=False)
-    plan = plan_of(kubernetes_node("node-1"), node("node-1", low))
-    place(plan, 1)
-
-    assert change(plan, "storage-minimal-available-percentage", "10") == [
-        "placed default/new-0 node-1"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "zones"),
-    [("replica-zone-soft-anti-affinity", "aa"), ("replica-soft-anti-affinity", "a")],
-)
-def test_softer_anti_affinity_lets_replicas_together(name, zones):
-    plan = plan_of(*nodes_of(zones), setting("replica-zone-soft-anti-affinity", "false"))
-    place(plan, 1, copies=2)
-    made = volume_of(plan, "data-new-0")
-    assert len(copies_of(plan, made)) == 1
-
-    change(plan, "replica-zone-soft-anti-affinity", "true")
-    change(plan, name, "true")
-
-    assert len(copies_of(plan, made)) == 2
-
-
-def test_harder_anti_affinity_moves_nothing():
-    plan = plan_of(*nodes_of("aa"), *running("db-0", "node-1", "node-1", "node-2"))
-
-    assert change(plan, "replica-zone-soft-anti-affinity", "false") == []
-    assert copies_of(plan, "db-0") == ["node-1", "node-2"]
-
-
-def test_selectors_may_be_asked_for():
-    tagged = node("node-1", disk("node-1-disk", tags=("ssd",)))
-    plan = plan_of(
-        kubernetes_node("node-1"), tagged, setting("allow-empty-disk-selector-volume", "false")
-    )
-    place(plan, 1)
-
-    assert change(plan, "allow-empty-disk-selector-volume", "true") == [
-        "placed default/new-0 node-1"
-    ]
+    assert result_of(plan, "place 1") == "pending new-0"
+    assert result_of(plan, f"set {setting}") == "placed new-0 1"
 
 
 def test_defaults_count_for_volumes_that_are_made_later():
-    plan = plan_of(*nodes_of("abc"))
-    change(plan, "default-replica-count", '{"v1":"2","v2":"3"}')
-
-    place(plan, 1, copies=0)
+    plan = plan_of(*records_of("abc"))
+    result_of(plan, 'set default-replica-count {"v1":"2","v2":"3"}; place 1*0')
 
     assert len(copies_of(plan, volume_of(plan, "data-new-0"))) == 2
-
-
-def test_without_rebuilds_lost_replicas_are_not_replaced():
-    lacking = volume("old", replicas=2, node="node-1", attached_to="node-1", degraded=True)
-    plan = plan_of(
-        *nodes_of("ab"),
-        setting("concurrent-replica-rebuild-per-node-limit", "0"),
-        lacking,
-        replica("old-r", of="old", disk="node-1-disk"),
-    )
-    assert copies_of(plan, "old") == ["node-1"]
-
-    change(plan, "concurrent-replica-rebuild-per-node-limit", "5")
-
-    assert copies_of(plan, "old") == ["node-1", "node-2"]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +78,8 @@ def test_without_rebuilds_lost_replicas_are_not_replaced():
         ("default-data-locality", "near", "give one of disabled, best-effort, strict-local"),
     ],
 )
-def test_a_value_that_longhorn_refuses_is_refused(name, value, text):
-    plan = plan_of(*nodes_of("a"))
+def test_value_that_longhorn_refuses_is_refused(name, value, text):
+    plan = plan_of(*records_of("a"))
 
     said = error_of(plan, ChangeSetting(name=name, value=value))
 
@@ -143,9 +87,9 @@ def test_a_value_that_longhorn_refuses_is_refused(name, value, text):
     assert name not in plan.cluster.view.setting_values
 
 
-def test_an_unknown_setting_says_which_may_be_meant():
+def test_unknown_setting_says_which_may_be_meant():
     text = error_of(
-        plan_of(*nodes_of("a")), ChangeSetting(name="replica-soft-antiaffinity", value="true")
+        plan_of(*records_of("a")), ChangeSetting(name="replica-soft-antiaffinity", value="true")
     )
 
     assert "did you mean replica-soft-anti-affinity" in text
