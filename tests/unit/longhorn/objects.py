@@ -1,5 +1,6 @@
 """Longhorn objects for these tests, built as JSON and read as from the API server."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -21,6 +22,10 @@ from tests.actors.longhorn.placement import around
 from tests.builders import GIB, conditions, read
 
 NOW = datetime(2026, 8, 20, 12, 0, tzinfo=UTC)
+
+NOT_READY = conditions(Ready="False", Schedulable="True")
+NOT_SCHEDULABLE = conditions(Ready="True", Schedulable="False")
+"""Conditions of disks; of a node, it is cordoned then."""
 
 Json = Mapping[str, Any]
 Record = TypeVar("Record", Node, Volume, Replica, BackingImage)
@@ -90,6 +95,48 @@ def node(
     return record(document, Node)
 
 
+def nodes(text: str) -> list[Node]:
+    """Read nodes: `a:100,60@z` is node a, in zone z; its disks a1 and a2 have 100 and 60 GiB.
+
+    `a` has one empty disk of 100 GiB. Of `100/8` 8 GiB are available, of `100-95` 95 are scheduled.
+    """
+    found = []
+    for word in text.split():
+        name, _, zone = word.partition("@")
+        name, _, sizes = name.partition(":")
+        disks = []
+        for size in filter(None, sizes.split(",")):
+            parts = re.fullmatch(r"(\d+)(?:/([\d.]+))?(?:-(\d+))?", size)
+            assert parts, f"cannot read {word!r}"
+            maximum, available, scheduled = parts.groups()
+            disks.append(disk(int(maximum), float(available or maximum), int(scheduled or 0)))
+        found.append(node(name, *disks, status={"zone": zone}))
+    return found
+
+
+FLAGS: Json = {
+    "evicting": {"evictionRequested": True},
+    "failed": {"failedAt": "2026-08-20T11:50:00Z"},
+    "inactive": {"active": False},
+    "rebuilding": {"healthyAt": ""},
+    "given-up": {"failedAt": "2026-08-20T11:50:00Z", "rebuildRetryCount": 5},
+    "deleting": {"deleting": True},
+}
+
+
+def replicas(text: str) -> list[Replica]:
+    """Read replicas: `a1` is vol-r-1, on disk a1; the next one is vol-r-2.
+
+    Words may follow, of `FLAGS`: `a1/failed` failed ten minutes ago, and so on.
+    """
+    found = []
+    for number, word in enumerate(text.split(), start=1):
+        on, *said = word.split("/")
+        given = {field: value for flag in said for field, value in FLAGS[flag].items()}
+        found.append(replica(on, name=f"vol-r-{number}", **given))
+    return found
+
+
 def volume(
     size: float = 10,
     *,
@@ -110,6 +157,11 @@ def volume(
         "status": status or {},
     }
     return record(document, Volume)
+
+
+def degraded(since: str) -> Json:
+    """Build the status of a volume that is degraded."""
+    return {"robustness": "degraded", "lastDegradedAt": since}
 
 
 def replica(

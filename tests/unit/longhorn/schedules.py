@@ -1,10 +1,11 @@
-"""DiskSchedules for these tests, in few words: sizes in GiB, `S30` and `R0` for entries.
+"""DiskSchedules for these tests, in few words: `a:30 b:5` is asked for, `a:S30 b:R0` are entries.
 
-The disk has 120 GiB, of which 20 are reserved, so at 100 % its limit is 100. Names that begin with
-`i` are backing images; all others are replicas.
+Sizes are GiB; `S` is scheduled, and `R` rejected. Names that begin with `i` are backing images; all
+others are replicas. The disk has 120 GiB, of which 20 are reserved, so at 100 % its limit is 100.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,10 +28,15 @@ from longhorn import (
     decide_schedule,
     found_on_disk,
 )
-from tests.builders import GIB, disk, node
+from tests.builders import GIB, disk, node, replica
 
 UUID = "uuid-disk-1"
 """Of the disk."""
+
+
+def gib_of(text: str) -> dict[str, int]:
+    """Read sizes: `a:30` is 30 GiB, in bytes."""
+    return {name: int(float(gib) * GIB) for name, gib in _pairs(text).items()}
 
 
 def entry(text: str) -> Entry:
@@ -40,29 +46,37 @@ def entry(text: str) -> Entry:
 
 
 def schedule(
-    spec: Mapping[str, float] | None = None,
-    status: Mapping[str, str] | None = None,
+    asked: str = "",
+    entries: str = "",
     *,
     written_sum: int | None = None,
     ready: bool | None = True,
     deleting: bool = False,
 ) -> DiskSchedule:
     """Build a DiskSchedule whose sum is right unless *written_sum* says otherwise."""
-    spec, status = spec or {}, status or {}
-    entries = {name: entry(text) for name, text in status.items()}
-    total = sum(each.scheduled_bytes for each in entries.values())
+    sizes = gib_of(asked)
+    held = {name: entry(said) for name, said in _pairs(entries).items()}
+    total = sum(each.scheduled_bytes for each in held.values())
     return DiskSchedule(
         name=DiskId(UUID),
         node=NodeName("node-1"),
         disk=DiskName("disk-1"),
-        replicas={ReplicaName(n): int(s * GIB) for n, s in spec.items() if not _is_image(n)},
-        images={n: int(s * GIB) for n, s in spec.items() if _is_image(n)},
-        held_replicas={ReplicaName(n): e for n, e in entries.items() if not _is_image(n)},
-        held_images={n: e for n, e in entries.items() if _is_image(n)},
+        replicas={ReplicaName(n): size for n, size in sizes.items() if not is_image(n)},
+        images={n: size for n, size in sizes.items() if is_image(n)},
+        held_replicas={ReplicaName(n): each for n, each in held.items() if not is_image(n)},
+        held_images={n: each for n, each in held.items() if is_image(n)},
         scheduled_bytes=total if written_sum is None else written_sum * GIB,
         ready=ready,
         deleting=deleting,
     )
+
+
+def there(text: str, **more: Any) -> list[Replica]:
+    """Build replicas on the disk: `y:10` is named y, of volume of-y; *more* holds for each."""
+    return [
+        replica(name, of=f"of-{name}", size_bytes=size, **more)
+        for name, size in gib_of(text).items()
+    ]
 
 
 def the_disk(**spec: object) -> Disk:
@@ -77,7 +91,7 @@ NODE = node("node-1", DISK)
 
 def owner(name: str) -> Owner:
     """Say whose name it is."""
-    return Owner(OwnerKind.IMAGE if _is_image(name) else OwnerKind.REPLICA, name)
+    return Owner(OwnerKind.IMAGE if is_image(name) else OwnerKind.REPLICA, name)
 
 
 def outcome(
@@ -108,11 +122,12 @@ def decision(before: DiskSchedule, **given: object) -> Decision:
     return found
 
 
-def status(after: DiskSchedule | Decision) -> dict[str, str]:
-    """Return the entries as `schedule` takes them."""
+def status(after: DiskSchedule | Decision) -> str:
+    """Write the entries as `schedule` takes them, by name."""
     after = after.after if isinstance(after, Decision) else after
     entries = {str(name): each for name, each in after.held_replicas.items()}
-    return {name: _text(each) for name, each in sorted((entries | dict(after.held_images)).items())}
+    entries |= after.held_images
+    return " ".join(f"{name}:{_text(each)}" for name, each in sorted(entries.items()))
 
 
 def held(after: DiskSchedule | Decision) -> float:
@@ -125,7 +140,12 @@ def _text(of: Entry) -> str:
     return f"{'S' if of.state is EntryState.SCHEDULED else 'R'}{of.scheduled_bytes / GIB:g}"
 
 
-def _is_image(name: str) -> bool:
+def _pairs(text: str) -> dict[str, str]:
+    return dict(each.split(":") for each in text.split())
+
+
+def is_image(name: str) -> bool:
+    """Say whether it is the name of a backing image."""
     return name.startswith("i")
 
 

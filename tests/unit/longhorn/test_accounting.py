@@ -1,6 +1,6 @@
 """What takes a disk, by name. The disk has 100 GiB; sizes in tables are GiB."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -12,8 +12,6 @@ from longhorn import (
     Disk,
     DiskSchedule,
     DiskSpace,
-    Entry,
-    EntryState,
     Growth,
     NodeName,
     Part,
@@ -28,79 +26,37 @@ from longhorn import (
 from tests import builders
 from tests.builders import GIB, backing_image, disk, disk_schedule
 from tests.strategies import disk_schedules, sizes_bytes
+from tests.unit.longhorn.schedules import entry, gib_of, is_image, schedule, there
 
 NODE = NodeName("node-1")
-Sizes = Mapping[str, int]
-"""GiB by name."""
 
 
-def gib(sizes: Sizes) -> dict[str, int]:
-    return {name: size * GIB for name, size in sizes.items()}
-
-
-def schedule(
-    asks: Sizes,
-    granted: Sizes | None = None,
-    refused: Sizes | None = None,
-    *,
-    images: Sizes | None = None,
-    granted_images: Sizes | None = None,
-    refused_images: Sizes | None = None,
-    ready: bool | None = True,
-) -> DiskSchedule:
-    return disk_schedule(
-        asks=gib(asks),
-        granted=gib(granted or {}),
-        refused=gib(refused or {}),
-        asks_images=gib(images or {}),
-        granted_images=gib(granted_images or {}),
-        refused_images=gib(refused_images or {}),
-        ready=ready,
-    )
-
-
-def listing(
-    listed: Sizes, *, images: Sizes | None = None, total: int | None = None, ready: bool = True
-) -> Disk:
-    """Build the disk as its Node shows it."""
+def listing(text: str = "", *, total: int | None = None, ready: bool = True) -> Disk:
+    """Build the disk as its Node shows it: `a:60 i:5` is listed, and *total* is scheduled."""
+    sizes = gib_of(text)
     return disk(
-        listed=gib(listed),
-        listed_images=gib(images or {}),
+        listed={name: size for name, size in sizes.items() if not is_image(name)},
+        listed_images={name: size for name, size in sizes.items() if is_image(name)},
         scheduled_bytes=None if total is None else total * GIB,
         ready=ready,
     )
 
 
-def there(
-    name: str, size: int = 10, *, deleting: bool = False, healthy_once: bool = True
-) -> Replica:
-    return builders.replica(
-        name,
-        of=f"of-{name}",
-        size_bytes=size * GIB,
-        deleting=deleting,
-        healthy_once=healthy_once,
-    )
+def new(text: str) -> list[Replica]:
+    return there(text, healthy_once=False)
 
 
 def accounted(
     of: Disk,
     by: DiskSchedule | None,
-    *replicas: Replica,
-    expanded: Sizes | None = None,
+    replicas: Sequence[Replica] = (),
+    *,
+    expanded: str = "",
     images: Mapping[VolumeName, BackingImage] | None = None,
 ) -> DiskSpace:
-    return account(
-        of,
-        Settings(),
-        replicas,
-        node=NODE,
-        schedule=by,
-        growth=Growth(
-            expanded={VolumeName(name): size for name, size in gib(expanded or {}).items()},
-            images=images or {},
-        ),
-    )
+    grown = {VolumeName(name): size for name, size in gib_of(expanded).items()}
+    growth = Growth(expanded=grown, images=images or {})
+    return account(of, Settings(), replicas, node=NODE, schedule=by, growth=growth)
 
 
 def headroom(space: DiskSpace) -> int:
@@ -108,48 +64,25 @@ def headroom(space: DiskSpace) -> int:
     return max(0, space.logical_headroom_bytes) // GIB
 
 
-A60 = {"a": 60}
 ZEROS = disk(maximum_bytes=0, available_bytes=0, ready=False)
-SHARDS = listing(A60, images={"i": 5}, total=75)
+COUNTED: dict[str, tuple[Disk, DiskSchedule | None, int, int]] = {
+    # What the Node lists, the DiskSchedule, and what counts; and what of that is contested.
+    "e1-granted-and-pending": (listing(), schedule("a:60 b:20", "a:S60"), 80, 0),
+    "e2-listed-too": (listing("a:60 b:20"), schedule("a:60 b:20", "a:S60"), 80, 0),
+    "e3-refused": (listing("a:60 b:50"), schedule("a:60 b:50", "a:S60 b:R0"), 60, 0),
+    "e4-refused-fits-now": (listing(), schedule("a:60 b:30", "a:S60 b:R0"), 90, 30),
+    "e5-only-the-node-knows-it": (listing("a:60 x:10"), schedule("a:60", "a:S60"), 70, 0),
+    "e6-shards": (listing("a:60 i:5", total=75), schedule("a:60 i:5", "a:S60 i:S5"), 75, 0),
+    "e7-growing": (listing("a:30"), schedule("a:50", "a:S30"), 50, 0),
+    "e8-shrinking": (listing(), schedule("a:20", "a:S50"), 50, 0),
+    "e8-shrunk": (listing(), schedule("a:20", "a:S20"), 20, 0),
+    "e9-zeros-of-a-disk-that-is-not-ready": (ZEROS, schedule("a:60", "a:S60"), 60, 0),
+    "e11-no-disk-schedule": (listing("a:40"), None, 40, 0),
+}
 
 
-@pytest.mark.parametrize(
-    ("of", "by", "counted", "contested"),
-    [
-        pytest.param(
-            listing({}), schedule({**A60, "b": 20}, A60), 80, 0, id="e1-granted-and-pending"
-        ),
-        pytest.param(
-            listing({**A60, "b": 20}), schedule({**A60, "b": 20}, A60), 80, 0, id="e2-listed-too"
-        ),
-        pytest.param(
-            listing({**A60, "b": 50}),
-            schedule({**A60, "b": 50}, A60, {"b": 0}),
-            60,
-            0,
-            id="e3-refused",
-        ),
-        pytest.param(
-            listing({}), schedule({**A60, "b": 30}, A60, {"b": 0}), 90, 30, id="e4-refused-fits-now"
-        ),
-        pytest.param(
-            listing({**A60, "x": 10}), schedule(A60, A60), 70, 0, id="e5-only-the-node-knows-it"
-        ),
-        pytest.param(
-            SHARDS,
-            schedule(A60, A60, images={"i": 5}, granted_images={"i": 5}),
-            75,
-            0,
-            id="e6-shards",
-        ),
-        pytest.param(listing({"a": 30}), schedule({"a": 50}, {"a": 30}), 50, 0, id="e7-growing"),
-        pytest.param(listing({}), schedule({"a": 20}, {"a": 50}), 50, 0, id="e8-shrinking"),
-        pytest.param(listing({}), schedule({"a": 20}, {"a": 20}), 20, 0, id="e8-shrunk"),
-        pytest.param(ZEROS, schedule(A60, A60), 60, 0, id="e9-zeros-of-a-disk-that-is-not-ready"),
-        pytest.param(listing({"a": 40}), None, 40, 0, id="e11-no-disk-schedule"),
-    ],
-)
-def test_what_counts_on_a_disk(of, by, counted, contested):
+@pytest.mark.parametrize(("of", "by", "counted", "contested"), COUNTED.values(), ids=COUNTED)
+def test_name_counts_by_its_disk_schedule_and_else_as_listed(of, by, counted, contested):
     found = accounted(of, by)
 
     assert (found.scheduled_bytes, found.contested_bytes) == (counted * GIB, contested * GIB)
@@ -158,49 +91,42 @@ def test_what_counts_on_a_disk(of, by, counted, contested):
 
 @pytest.mark.parametrize(
     ("nameless_gib", "left_gib"),
-    [
-        pytest.param(0, 20, id="none-is-counted"),
-        pytest.param(10, 20, id="one-is"),
-        pytest.param(15, 20, id="part-of-one-is"),
-        pytest.param(20, 20, id="both-are"),
-        pytest.param(35, 5, id="and-one-that-is-gone"),
-    ],
+    [(0, 20), (10, 20), (15, 20), (20, 20), (35, 5)],
+    ids=["none-counted", "one", "part-of-one", "both", "one-more-that-is-gone"],
 )
 def test_shards_count_once_whatever_the_node_has_counted(nameless_gib, left_gib):
     shards = [builders.shard(f"{name}-0", size_bytes=10 * GIB) for name in "bc"]
-    of = builders.disk(listed={"a": 60 * GIB}, scheduled_bytes=(60 + nameless_gib) * GIB)
+    of = listing("a:60", total=60 + nameless_gib)
 
     for replicas in (shards, [*reversed(shards)]):
-        found = account(of, Settings(), replicas, node=NODE)
-
-        assert headroom(found) == left_gib
+        assert headroom(account(of, Settings(), replicas, node=NODE)) == left_gib
 
 
 @pytest.mark.parametrize(
-    ("asked", "entry", "expected"),
+    ("asked", "said", "expected"),
     [
         (5, None, (Standing.PENDING, 5, 0)),
-        (5, Entry(EntryState.SCHEDULED, 5 * GIB), (Standing.GRANTED, 5, 0)),
-        (5, Entry(EntryState.SCHEDULED, 3 * GIB), (Standing.GROWING, 5, 0)),
-        (5, Entry(EntryState.SCHEDULED, 7 * GIB), (Standing.SHRINKING, 7, 0)),
-        (5, Entry(EntryState.REJECTED, 7 * GIB), (Standing.SHRINKING, 7, 0)),
-        (5, Entry(EntryState.REJECTED, 0), (Standing.REFUSED, 0, 5)),
-        (5, Entry(EntryState.REJECTED, 3 * GIB), (Standing.REFUSED, 3, 2)),
-        (5, Entry(EntryState.REJECTED, 5 * GIB), (Standing.REFUSED, 5, 0)),
-        (5, Entry(EntryState.REJECTED, -GIB), (Standing.REFUSED, 0, 5)),
-        (0, Entry(EntryState.SCHEDULED, 5 * GIB), (Standing.RELEASING, 5, 0)),
-        (-1, Entry(EntryState.REJECTED, 5 * GIB), (Standing.RELEASING, 5, 0)),
+        (5, "S5", (Standing.GRANTED, 5, 0)),
+        (5, "S3", (Standing.GROWING, 5, 0)),
+        (5, "S7", (Standing.SHRINKING, 7, 0)),
+        (5, "R7", (Standing.SHRINKING, 7, 0)),
+        (5, "R0", (Standing.REFUSED, 0, 5)),
+        (5, "R3", (Standing.REFUSED, 3, 2)),
+        (5, "R5", (Standing.REFUSED, 5, 0)),
+        (5, "R-1", (Standing.REFUSED, 0, 5)),
+        (0, "S5", (Standing.RELEASING, 5, 0)),
+        (-1, "R5", (Standing.RELEASING, 5, 0)),
     ],
 )
-def test_what_a_request_counts_with(asked, entry, expected):
-    found = parts({"a": asked * GIB}, {} if entry is None else {"a": entry})["a"]
+def test_request_counts_with_what_it_holds_or_will(asked, said, expected):
+    found = parts({"a": asked * GIB}, {"a": entry(said)} if said else {})["a"]
 
     standing, counts, is_refused = expected
     assert found.standing is standing
     assert (found.bytes, found.refused_bytes) == (counts * GIB, is_refused * GIB)
 
 
-def test_a_request_of_nothing_that_holds_nothing_is_none():
+def test_request_of_nothing_that_holds_nothing_is_none():
     assert parts({"a": 0, "b": -1}, {}) == {}
 
 
@@ -214,225 +140,152 @@ def test_a_request_of_nothing_that_holds_nothing_is_none():
         ({"deleting": True}, False),
     ],
 )
-def test_which_disk_it_is_about(fields, *, expected):
+def test_disk_schedule_is_that_of_its_disk_alone(fields, *, expected):
     found = structs.replace(disk_schedule(), **fields)
 
     assert (accounted(disk(), found).schedule is found) is expected
 
 
-def test_a_disk_without_uuid_has_none():
+def test_disk_without_uuid_has_no_disk_schedule():
     assert accounted(disk(uuid=""), disk_schedule()).schedule is None
 
 
-@pytest.mark.parametrize(
-    ("by", "replicas", "expected"),
-    [
-        pytest.param(schedule({}), [there("y")], 10, id="placed-and-not-asked-for-yet"),
-        pytest.param(
-            schedule({}), [there("y", deleting=True)], 10, id="going-until-its-object-is-gone"
-        ),
-        pytest.param(schedule({"y": 10}), [there("y")], 10, id="placed-and-pending"),
-        pytest.param(schedule({"y": 10}, {"y": 10}), [there("y", 15)], 15, id="grown-not-asked"),
-        pytest.param(schedule({"y": 10}, {"y": 10}), [there("y", 5)], 10, id="granted-more"),
-        pytest.param(schedule({"y": 10}, refused={"y": 0}), [], 10, id="refused-fits-now"),
-        pytest.param(
-            schedule({"y": 10}, refused={"y": 0}), [there("y")], 10, id="refused-fits-now-placed"
-        ),
-        pytest.param(
-            schedule({"y": 70, "z": 60}, refused={"y": 0, "z": 0}), [], 100, id="both-do-not-fit"
-        ),
-        pytest.param(
-            schedule({"y": 101}, refused={"y": 0}), [there("y", 101)], 0, id="refused-never-fits"
-        ),
-        pytest.param(
-            schedule({"a": 90, "y": 30}, {"a": 90}, {"y": 10}),
-            [there("y", 30)],
-            100,
-            id="growth-refused",
-        ),
-        pytest.param(
-            schedule({"y": 10}, images={"y": 5}, granted_images={"y": 5}),
-            [],
-            15,
-            id="a-replica-and-an-image-of-one-name",
-        ),
-        pytest.param(
-            schedule({}, images={"i": 20}, refused_images={"i": 0}), [], 20, id="image-fits-now"
-        ),
-        pytest.param(
-            schedule({}, images={"i": 120}, refused_images={"i": 0}), [], 0, id="image-does-not-fit"
-        ),
-    ],
-)
-def test_what_counts_on_an_empty_disk(by, replicas, expected):
-    assert accounted(listing({}), by, *replicas).scheduled_bytes == expected * GIB
+NAMED_ALIKE = structs.replace(schedule("i:5", "i:S5"), replicas={ReplicaName("i"): 10 * GIB})
+ON_EMPTY: dict[str, tuple[DiskSchedule, list[Replica], int]] = {
+    # The DiskSchedule, the replicas on the disk, and what counts.
+    "placed-and-not-asked-for-yet": (schedule(), there("y:10"), 10),
+    "going-until-its-object-is-gone": (schedule(), there("y:10", deleting=True), 10),
+    "placed-and-pending": (schedule("y:10"), there("y:10"), 10),
+    "grown-not-asked": (schedule("y:10", "y:S10"), there("y:15"), 15),
+    "granted-more": (schedule("y:10", "y:S10"), there("y:5"), 10),
+    "refused-fits-now": (schedule("y:10", "y:R0"), [], 10),
+    "refused-fits-now-placed": (schedule("y:10", "y:R0"), there("y:10"), 10),
+    "both-do-not-fit": (schedule("y:70 z:60", "y:R0 z:R0"), [], 100),
+    "refused-never-fits": (schedule("y:101", "y:R0"), there("y:101"), 0),
+    "growth-refused": (schedule("a:90 y:30", "a:S90 y:R10"), there("y:30"), 100),
+    "replica-and-image-of-one-name": (NAMED_ALIKE, [], 15),
+    "image-fits-now": (schedule("i:20", "i:R0"), [], 20),
+    "image-does-not-fit": (schedule("i:120", "i:R0"), [], 0),
+}
+
+
+@pytest.mark.parametrize(("by", "replicas", "counted"), ON_EMPTY.values(), ids=ON_EMPTY)
+def test_replica_that_is_not_listed_counts_once(by, replicas, counted):
+    assert accounted(listing(), by, replicas).scheduled_bytes == counted * GIB
 
 
 @pytest.mark.parametrize("ready", [None, False])
-def test_one_that_is_not_ready_counts_besides_the_node(*, ready):
-    by = schedule(
-        {"a": 10, "b": 20, "c": 5},
-        {"d": 2},
-        images={"i": 3, "k": 4},
-        ready=ready,
-    )
+def test_disk_schedule_that_is_not_ready_counts_besides_the_node(*, ready):
+    by = schedule("a:10 b:20 c:5 i:3 image:4", "d:S2", ready=ready)
 
-    found = accounted(listing({"a": 15}, images={"i": 1}, total=26), by, there("b", 10))
+    found = accounted(listing("a:15 i:1", total=26), by, there("b:10"))
 
-    counted = {"a": 15, "b": 20, "c": 5, "d": 2}
+    counted = dict(found.disk.listed) | {str(k): v for k, v in found.unlisted.items()}
     assert found.schedule is None
-    assert dict(found.disk.listed) | {str(k): v for k, v in found.unlisted.items()} == gib(counted)
+    assert counted == gib_of("a:15 b:20 c:5 d:2")
     assert found.scheduled_bytes == (26 + 20 + 5 + 2 + 4) * GIB
 
 
-@pytest.mark.parametrize("by", [schedule({"y": 30}, {"y": 10}), schedule({"y": 10}, {"y": 10})])
+@pytest.mark.parametrize("by", [schedule("y:30", "y:S10"), schedule("y:10", "y:S10")])
 def test_growth_of_a_volume_counts_once_asked_for_or_not(by):
-    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
+    found = accounted(listing(), by, there("y:10"), expanded="of-y:30")
 
     assert found.scheduled_bytes == 30 * GIB
 
 
 def test_growth_that_was_refused_does_not_count_twice():
-    by = schedule({"y": 30}, refused={"y": 10})
-
-    found = accounted(listing({}), by, there("y"), expanded={"of-y": 30})
+    found = accounted(listing(), schedule("y:30", "y:R10"), there("y:10"), expanded="of-y:30")
 
     assert (found.scheduled_bytes, found.contested_bytes) == (30 * GIB, 20 * GIB)
 
 
-IMAGES = {VolumeName("of-y"): backing_image("i", size_bytes=5 * GIB)}
+COPIES = {
+    "copy-is-to-come": (schedule("y:10", "y:S10"), 15),
+    "copy-asked-for-by-another-size": (schedule("y:10 i:4", "y:S10"), 14),
+    "none-for-a-replica-that-is-not-started": (schedule("y:101", "y:R0"), 0),
+    "one-for-a-replica-that-may-not-grow": (schedule("y:101", "y:R10"), 15),
+}
 
 
-@pytest.mark.parametrize(
-    ("by", "expected"),
-    [
-        pytest.param(schedule({"y": 10}, {"y": 10}), 15, id="a-copy-is-to-come"),
-        pytest.param(
-            schedule({"y": 10}, {"y": 10}, images={"i": 4}), 14, id="asked-for-by-another-size"
-        ),
-        pytest.param(
-            schedule({"y": 101}, refused={"y": 0}), 0, id="none-for-a-replica-that-is-not-started"
-        ),
-        pytest.param(
-            schedule({"y": 101}, refused={"y": 10}), 15, id="one-for-a-replica-that-may-not-grow"
-        ),
-    ],
-)
-def test_copies_of_backing_images(by, expected):
-    found = accounted(listing({}), by, there("y"), images=IMAGES)
+@pytest.mark.parametrize(("by", "counted"), COPIES.values(), ids=COPIES)
+def test_copies_of_backing_images_count_with_their_replica(by, counted):
+    images = {VolumeName("of-y"): backing_image("i", size_bytes=5 * GIB)}
 
-    assert found.scheduled_bytes == expected * GIB
+    found = accounted(listing(), by, there("y:10"), images=images)
+
+    assert found.scheduled_bytes == counted * GIB
 
 
 def test_stale_images_of_a_disk_that_is_not_ready_are_no_shards():
-    stale = listing({}, images={"i": 5}, total=40, ready=False)
+    stale = listing("i:5", total=40, ready=False)
 
-    assert accounted(stale, schedule({})).scheduled_bytes == 5 * GIB
-
-
-@pytest.mark.parametrize(
-    ("by", "expected"),
-    [
-        (None, True),
-        (schedule({}), False),
-        (schedule({"y": 10}), False),
-        (schedule({"y": 10}, {"y": 10}), True),
-        (schedule({"y": 10}, refused={"y": 10}), False),
-        (schedule({"y": 15}, {"y": 10}), False),
-        (schedule({"y": 15}, {"y": 15}), False),
-        (schedule({}, {"y": 10}), False),
-        (schedule({"y": 10}, ready=None), True),
-    ],
-    ids=[
-        "no-disk-schedule",
-        "not-asked-for",
-        "pending",
-        "granted",
-        "refused-and-taken-back",
-        "asks-for-more",
-        "of-another-size",
-        "not-asked-for-any-more",
-        "not-ready",
-    ],
-)
-def test_what_is_granted(by, *, expected):
-    space = accounted(listing({}), by, there("y", healthy_once=False))
-
-    assert (not space.undecided) is expected
+    assert accounted(stale, schedule()).scheduled_bytes == 5 * GIB
 
 
-def test_what_has_data_stays_whatever_its_disk_decides():
-    assert not accounted(listing({}), schedule({"y": 10}), there("y")).undecided
+GRANTED = {
+    "no-disk-schedule": (None, True),
+    "not-asked-for": (schedule(), False),
+    "pending": (schedule("y:10"), False),
+    "granted": (schedule("y:10", "y:S10"), True),
+    "refused-and-taken-back": (schedule("y:10", "y:R10"), False),
+    "asks-for-more": (schedule("y:15", "y:S10"), False),
+    "of-another-size": (schedule("y:15", "y:S15"), False),
+    "not-asked-for-any-more": (schedule("", "y:S10"), False),
+    "not-ready": (schedule("y:10", ready=None), True),
+}
 
 
-@pytest.mark.parametrize(
-    ("replica", "expected"),
-    [
-        pytest.param(there("new", 101, healthy_once=False), True, id="new-and-without-room"),
-        pytest.param(there("with-data", 101), False, id="has-data"),
-        pytest.param(there("small", 10, healthy_once=False), False, id="would-fit"),
-        pytest.param(there("grows", 101, healthy_once=False), False, id="holds-something"),
-        pytest.param(there("asked", 1, healthy_once=False), False, id="not-decided"),
-        pytest.param(there("other", 10, healthy_once=False), False, id="not-asked-for"),
-    ],
-)
-def test_what_a_disk_turns_away(replica, *, expected):
-    by = schedule(
-        {"new": 101, "with-data": 101, "small": 10, "grows": 101, "asked": 1},
-        refused={"new": 0, "with-data": 0, "small": 0, "grows": 5},
-    )
+@pytest.mark.parametrize(("by", "expected"), GRANTED.values(), ids=GRANTED)
+def test_new_replica_is_undecided_until_it_is_granted(by, *, expected):
+    assert (not accounted(listing(), by, new("y:10")).undecided) is expected
 
-    found = accounted(listing({}), by, replica).turned_away
 
-    assert [*found] == ([replica.name] if expected else [])
+def test_replica_with_data_stays_whatever_its_disk_decides():
+    assert not accounted(listing(), schedule("y:10"), there("y:10")).undecided
+
+
+TURNED_AWAY = {
+    # What is asked for, the entries, and the replica a or b on the disk.
+    "new-and-without-room": ("a:101 b:10", "a:R0 b:R0", new("a:101"), True),
+    "has-data": ("a:101", "a:R0", there("a:101"), False),
+    "would-fit": ("a:101 b:10", "a:R0 b:R0", new("b:10"), False),
+    "holds-something": ("a:101", "a:R5", new("a:101"), False),
+    "not-decided": ("a:1", "", new("a:1"), False),
+    "not-asked-for": ("b:101", "b:R0", new("a:10"), False),
+    "pending-too-much": ("x:60 a:41", "x:S60", new("a:41"), True),
+    "pending-fits": ("x:60 a:40", "x:S60", new("a:40"), False),
+    "pending-has-data": ("x:60 a:41", "x:S60", there("a:41"), False),
+    "granted-beside-what-does-not-fit": ("a:60 b:41", "a:S60", new("a:60"), False),
+    "has-not-asked-yet": ("x:60", "x:S60", new("a:41"), True),
+    "asks-no-more": ("x:60", "x:S60 a:R0", new("a:41"), True),
+    "pending-and-not-both-fit": ("x:60 a:40 b:1", "x:S60", new("a:40"), True),
+}
 
 
 @pytest.mark.parametrize(
-    ("asks", "replica", "expected"),
-    [
-        pytest.param({"new": 41}, there("new", 41, healthy_once=False), True, id="too-much"),
-        pytest.param({"new": 40}, there("new", 40, healthy_once=False), False, id="fits"),
-        pytest.param({"new": 41}, there("new", 41), False, id="has-data"),
-        pytest.param({"new": 41}, there("old", 60, healthy_once=False), False, id="granted"),
-        pytest.param({}, there("new", 41, healthy_once=False), True, id="has-not-asked-yet"),
-        pytest.param({}, there("gone", 41, healthy_once=False), True, id="asks-no-more"),
-        pytest.param(
-            {"new": 40, "newer": 1}, there("new", 40, healthy_once=False), True, id="not-both-fit"
-        ),
-    ],
+    ("asked", "entries", "replicas", "expected"), TURNED_AWAY.values(), ids=TURNED_AWAY
 )
-def test_what_a_disk_may_turn_away_that_cannot_take_all_it_is_to_decide_on(
-    asks, replica, *, expected
+def test_new_replica_is_turned_away_where_its_disk_has_no_room(
+    asked, entries, replicas, *, expected
 ):
-    by = schedule({"old": 60, **asks}, {"old": 60}, {"gone": 0})
-    space = accounted(listing({}), by, replica)
+    found = accounted(listing(), schedule(asked, entries), replicas)
 
-    assert [*space.turned_away] == ([replica.name] if expected else [])
+    assert [*found.turned_away] == [each.name for each in replicas if expected]
 
 
-def test_what_is_turned_away_is_not_placed_and_says_where_its_object_is():
-    new = there("y", 101, healthy_once=False)
+def test_replica_turned_away_is_not_placed_and_says_where_its_object_is():
+    by = schedule("y:101", "y:R0")
 
-    [found] = accounted(
-        listing({}), schedule({"y": 101}, refused={"y": 0}), new
-    ).turned_away.values()
+    [found] = accounted(listing(), by, new("y:101")).turned_away.values()
 
     assert (found.node, found.disk) == (None, None)
     assert found.named_place == ("node-1", "uuid-disk-1")
 
 
 @pytest.mark.parametrize(("logs", "left"), [(60, 22), (15, 7)])
-def test_a_refused_name_counts_as_far_as_it_would_fit(logs, left):
-    of = listing(
-        {"mail": 40, "shop": 20, "logs": 60, "old": 10}, images={"ubuntu": 4}, total=130 + 4 + 3
-    )
-    by = schedule(
-        {"mail": 40, "shop": 20, "logs": logs},
-        {"mail": 40},
-        {"logs": 0},
-        images={"ubuntu": 5},
-        granted_images={"ubuntu": 5},
-    )
+def test_refused_name_counts_as_far_as_it_would_fit(logs, left):
+    of = listing("mail:40 shop:20 logs:60 old:10 image:4", total=130 + 4 + 3)
+    by = schedule(f"mail:40 shop:20 logs:{logs} image:5", "mail:S40 logs:R0 image:S5")
 
     assert headroom(accounted(of, by)) == left
 
@@ -464,7 +317,7 @@ def scenes(draw: st.DrawFn) -> tuple[Disk, DiskSchedule, list[Replica]]:
 
 
 @given(scenes())
-def test_each_name_counts_once(scene):
+def test_name_counts_once(scene):
     """By a sum over names that knows nothing of how the disk is put together."""
     of, by, replicas = scene
     by = structs.replace(by, ready=True)
@@ -491,7 +344,7 @@ def test_each_name_counts_once(scene):
 
 
 @given(scenes())
-def test_never_less_than_longhorn_itself_counts(scene):
+def test_disk_counts_no_less_than_longhorn_itself_does(scene):
     of, by, replicas = scene
     found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
@@ -500,7 +353,7 @@ def test_never_less_than_longhorn_itself_counts(scene):
 
 
 @given(scenes())
-def test_what_is_contested_fits(scene):
+def test_contested_names_fit(scene):
     of, by, replicas = scene
     found = account(of, Settings(), replicas, node=NODE, schedule=structs.replace(by, ready=True))
 
@@ -508,7 +361,7 @@ def test_what_is_contested_fits(scene):
 
 
 @given(scenes())
-def test_one_that_is_not_ready_only_adds(scene):
+def test_disk_schedule_that_is_not_ready_only_adds(scene):
     of, by, replicas = scene
     without = account(of, Settings(), replicas, node=NODE)
 

@@ -4,6 +4,7 @@ What the API server does (16, 33, 39, 41, 42: conflicts, finalizers, what is imm
 a real one in tests/contract; any order and any history are in test_disk_schedule_stateful.
 """
 
+import re
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from longhorn import (
     DiskSchedule,
     Happened,
     LetGo,
+    Node,
     NodeName,
     NodeUnknown,
     Refusal,
+    Replica,
     ReplicaName,
     granted_bytes,
     granted_limit_bytes,
@@ -34,12 +37,20 @@ from tests.unit.longhorn.schedules import (
     schedule,
     status,
     the_disk,
+    there,
 )
 
 BYTE = 1 / GIB
-CLOSED_DISK = node("node-1", the_disk(allow_scheduling=False))
-UNREADY = node("node-1", the_disk(maximum_bytes=0, available_bytes=0))
-LOWER = node("node-1", the_disk(reserved_bytes=50 * GIB))
+
+
+def disk_at(**fields: object) -> Node:
+    """Build the node whose disk has these fields."""
+    return node("node-1", the_disk(**fields))
+
+
+CLOSED_DISK = disk_at(allow_scheduling=False)
+UNREADY = disk_at(maximum_bytes=0, available_bytes=0)
+LOWER = disk_at(reserved_bytes=50 * GIB)
 """Its limit is 70 GiB."""
 SHUT, LOW, TWICE, NONE = {"at": CLOSED_DISK}, {"at": LOWER}, {"percent": 200}, {"percent": 0}
 IN_ORDER, TURNED = {"order": "ab"}, {"order": "ba"}
@@ -64,8 +75,8 @@ SCENARIOS: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("04-a-byte-too-much", f"a:{100 + BYTE}", "", "a:R0", "refused", {}),
     ("05-one-of-two", "a:60 b:60", "", "a:S60 b:R0", "granted refused", IN_ORDER),
     ("05-the-other", "a:60 b:60", "", "a:R0 b:S60", "refused granted", TURNED),
-    ("06-it-stops-none", "h:9 a:92 b:1", "h:S9", "h:S9 a:R0 b:S1", "refused granted", IN_ORDER),
-    ("06-nor-before", "h:9 a:92 b:1", "h:S9", "h:S9 a:R0 b:S1", "refused granted", TURNED),
+    ("06-it-stops-none", "h:9 a:92 b:1", "h:S9", "a:R0 b:S1 h:S9", "refused granted", IN_ORDER),
+    ("06-nor-before", "h:9 a:92 b:1", "h:S9", "a:R0 b:S1 h:S9", "refused granted", TURNED),
     ("07-growth-by-the-difference", "a:50 b:40", "a:S30 b:S40", "a:S50 b:S40", "grown", {}),
     ("08-refused-growth-keeps", "a:70 b:40", "a:S30 b:S40", "a:R30 b:S40", "refused", {}),
     ("09-less-growth-may-fit", "a:60 b:40", "a:R30 b:S40", "a:S60 b:S40", "grown", {}),
@@ -101,26 +112,20 @@ SCENARIOS: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     [pytest.param(*row, id=name) for name, *row in SCENARIOS],
 )
 def test_scenario(asked, before, after, happened, given):
-    sizes = {name: float(size) for name, size in pairs(asked).items()}
+    made = decision(schedule(asked, before), **given)
 
-    made = decision(schedule(sizes, pairs(before)), **given)
-
-    assert status(made) == pairs(after)
-    assert held(made) == sum(int(entry[1:]) for entry in pairs(after).values())
+    assert status(made) == after
+    assert held(made) == sum(map(int, re.findall(r"-?\d+", after)))
     assert sorted(change.happened for change in made.changes) == sorted(happened.split())
     assert not made.changes_spec
-
-
-def pairs(text: str) -> dict[str, str]:
-    return dict(each.split(":") for each in text.split())
 
 
 @pytest.mark.parametrize(
     ("asked", "given", "expected"),
     [
-        ({"a": 101}, {}, Refusal.TOO_LARGE),
-        ({"a": 60, "b": 60}, {"order": "ba"}, Refusal.FULL),
-        ({"a": 5}, {"at": UNREADY}, Refusal.UNUSABLE),
+        ("a:101", {}, Refusal.TOO_LARGE),
+        ("a:60 b:60", {"order": "ba"}, Refusal.FULL),
+        ("a:5", {"at": UNREADY}, Refusal.UNUSABLE),
     ],
 )
 def test_a_refusal_says_why(asked, given, expected):
@@ -128,45 +133,35 @@ def test_a_refusal_says_why(asked, given, expected):
 
 
 def test_scenario_34_a_wrong_sum_is_corrected():
-    made = decision(schedule({"a": 60}, {"a": "S60"}, written_sum=5))
+    made = decision(schedule("a:60", "a:S60", written_sum=5))
 
-    assert (status(made), held(made), made.changes_status) == ({"a": "S60"}, 60, True)
+    assert (status(made), held(made), made.changes_status) == ("a:S60", 60, True)
 
 
 def test_scenario_15_an_owner_that_is_gone_is_purged():
-    made = decision(schedule({"a": 60, "b": 60}, {"a": "S60", "b": "R0"}), gone="a")
+    made = decision(schedule("a:60 b:60", "a:S60 b:R0"), gone="a")
 
-    assert made.after == schedule({"b": 60}, {"b": "S60"})
+    assert made.after == schedule("b:60", "b:S60")
     assert (made.changes_spec, made.changes_status) == (True, True)
     assert [change.happened for change in made.changes] == [Happened.PURGED, Happened.GRANTED]
 
 
 def test_scenario_16_without_the_purged_requirement_nothing_is_left_of_it():
     """The requirements were written, the entries were not: the next pass releases."""
-    before = schedule({"b": 60}, {"a": "S60", "b": "R0"})
+    before = schedule("b:60", "a:S60 b:R0")
 
-    assert decision(before).after == schedule({"b": 60}, {"b": "S60"})
-
-
-def test_scenario_19_a_refusal_stands_while_the_node_is_closed():
-    closed = node("node-1", DISK, allow_scheduling=False)
-
-    made = decision(schedule({"x": 5}, {"x": "R0"}), at=closed)
-
-    assert (made.after, made.closed, made.refused) == (made.before, Closed.NODE, {})
-    assert not made.changes_status
+    assert decision(before).after == schedule("b:60", "b:S60")
 
 
 def over_committed() -> DiskSchedule:
-    before = schedule({"a": 80, "b": 70, "image": 5}, ready=None)
-    on_disk = [replica(name, size_bytes=size * GIB) for name, size in {"a": 80, "b": 70}.items()]
-    return decision(before, replicas=on_disk, copies={"image": 5 * GIB}).after
+    before = schedule("a:80 b:70 image:5", ready=None)
+    return decision(before, replicas=there("a:80 b:70"), copies={"image": 5 * GIB}).after
 
 
 def test_scenario_22_what_is_on_the_disk_is_kept_beyond_the_limit():
     after = over_committed()
 
-    assert (status(after), held(after)) == ({"a": "S80", "b": "S70", "image": "S5"}, 155)
+    assert (status(after), held(after)) == ("a:S80 b:S70 image:S5", 155)
     assert after.ready
 
 
@@ -174,62 +169,65 @@ def test_scenario_23_beyond_the_limit_nothing_grows():
     first = decision(asking(over_committed(), c=1))
     second = decision(asking(first.after, a=79))
 
-    assert status(first) == {"a": "S80", "b": "S70", "c": "R0", "image": "S5"}
-    assert status(second) == {"a": "S79", "b": "S70", "c": "R0", "image": "S5"}
+    assert status(first) == "a:S80 b:S70 c:R0 image:S5"
+    assert status(second) == "a:S79 b:S70 c:R0 image:S5"
     assert held(second) == 154
 
 
-def test_scenario_24_a_closed_disk_keeps_what_is_on_it():
-    on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=70 * GIB)]
-
-    made = decision(schedule({"a": 80, "b": 70}, ready=None), at=CLOSED_DISK, replicas=on_disk)
-
-    assert (status(made), held(made)) == ({"a": "S80", "b": "S70"}, 150)
-
-
 def test_scenario_25_requirements_are_written_for_what_is_on_the_disk():
-    on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=70 * GIB)]
+    made = decision(schedule(ready=None), replicas=there("a:80 b:70"))
 
-    made = decision(schedule(ready=None), replicas=on_disk)
-
-    assert made.after == schedule({"a": 80, "b": 70}, {"a": "S80", "b": "S70"})
+    assert made.after == schedule("a:80 b:70", "a:S80 b:S70")
     assert (made.changes_spec, made.changes_status) == (True, True)
     assert [change.happened for change in made.changes] == [Happened.KEPT] * 2
 
 
 def test_scenario_26_a_disk_that_is_not_ready_refuses():
-    made = decision(schedule({"a": 30, "b": 5}, {"a": "S30"}), at=UNREADY)
+    made = decision(schedule("a:30 b:5", "a:S30"), at=UNREADY)
     recovered = decision(made.after)
 
-    assert (status(made), held(made)) == ({"a": "S30", "b": "R0"}, 30)
-    assert status(recovered) == {"a": "S30", "b": "S5"}
+    assert (status(made), held(made)) == ("a:S30 b:R0", 30)
+    assert status(recovered) == "a:S30 b:S5"
 
 
-def test_scenario_27_on_an_unknown_disk_releases_still_work():
-    elsewhere = node("node-1", the_disk(name="disk-2", id=DiskId("uuid-disk-2")))
+CLOSED: dict[str, tuple[str, str, dict[str, Any], str, Closed]] = {
+    "19-refusal-stands-while-the-node-is-closed": (
+        "x:5", "x:R0", {"at": node("node-1", DISK, allow_scheduling=False)}, "x:R0", Closed.NODE),
+    "27-releases-work-on-an-unknown-disk": (
+        "b:5", "a:S30", {"at": disk_at(name="disk-2", id=DiskId("uuid-disk-2"))}, "",
+        Closed.NO_DISK),
+    "29-nothing-is-decided-without-percentage": ("a:5", "", {"percent": None}, "", Closed.SETTING),
+    # The API server refuses to change name and node: so they may be trusted, and compared.
+    "41-disk-of-another-name-is-not-this-one": (
+        "a:5", "", {"at": disk_at(name="disk-2")}, "", Closed.NO_DISK),
+    # The figures of the new disk say nothing of the old one, which only gives back.
+    "42-disk-that-replaces-it-is-not-this-one": (
+        "a:5 b:10", "b:S20 c:S1", {"at": disk_at(id=DiskId("uuid-new"))}, "b:S10", Closed.NO_DISK),
+}  # fmt: skip
 
-    made = decision(schedule({"b": 5}, {"a": "S30"}), at=elsewhere)
 
-    assert (status(made), held(made), made.closed) == ({}, 0, Closed.NO_DISK)
+@pytest.mark.parametrize(
+    ("asked", "before", "given", "after", "closed"), CLOSED.values(), ids=CLOSED
+)
+def test_closed_disk_grants_and_refuses_nothing(asked, before, given, after, closed):
+    made = decision(schedule(asked, before), **given)
+
+    assert (made.after, made.closed, made.refused) == (schedule(asked, after), closed, {})
+    assert made.changes_status == (before != after)
+    assert (made.limit_bytes is None) == (closed is not Closed.NODE)
 
 
 def test_scenario_28_without_its_node_nothing_is_written():
-    assert outcome(schedule({}, {"a": "S30"}), at=None) == NodeUnknown(NodeName("node-1"))
-
-
-def test_scenario_29_without_a_percentage_nothing_is_decided():
-    made = decision(schedule({"a": 5}), percent=None)
-
-    assert (status(made), made.closed, made.after.ready) == ({}, Closed.SETTING, True)
+    assert outcome(schedule("", "a:S30"), at=None) == NodeUnknown(NodeName("node-1"))
 
 
 def test_scenario_33_an_object_being_deleted_is_let_go():
-    assert outcome(schedule({"a": 60}, {"a": "S60"}, deleting=True)) == LetGo()
+    assert outcome(schedule("a:60", "a:S60", deleting=True)) == LetGo()
     assert outcome(schedule(deleting=True), at=None) == LetGo()
 
 
 def test_scenario_36_a_replica_and_an_image_may_have_one_name():
-    before = structs.replace(schedule({"image": 40}), replicas={"image": 40 * GIB})
+    before = structs.replace(schedule("image:40"), replicas={"image": 40 * GIB})
 
     after = decision(before).after
 
@@ -238,12 +236,7 @@ def test_scenario_36_a_replica_and_an_image_may_have_one_name():
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"a": 60, "b": 60, "image": 10}, id="full"),
-        pytest.param({"a": 101, "b": 0}, id="too-large"),
-        pytest.param({}, id="empty"),
-    ],
+    "spec", ["a:60 b:60 image:10", "a:101 b:0", ""], ids=["full", "too-large", "empty"]
 )
 def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec):
     settled = decision(schedule(spec, ready=None)).after
@@ -256,7 +249,7 @@ def test_scenario_38_a_pass_over_its_own_result_changes_nothing(spec):
 
 
 def test_scenario_40_the_limit_is_worked_out_as_longhorn_does():
-    large = node("node-1", the_disk(maximum_bytes=709688309550471, reserved_bytes=0))
+    large = disk_at(maximum_bytes=709688309550471, reserved_bytes=0)
     before = structs.replace(schedule(), replicas={"a": 1788414540067187})
 
     made = decision(before, at=large, percent=252)
@@ -265,102 +258,71 @@ def test_scenario_40_the_limit_is_worked_out_as_longhorn_does():
     assert made.after.scheduled_bytes == 1788414540067187
 
 
-def test_scenario_41_a_disk_of_another_name_is_not_this_disk():
-    """The API server refuses to change name and node: so they may be trusted, and compared."""
-    renamed = node("node-1", the_disk(name="disk-2"))
-
-    assert decision(schedule({"a": 5}), at=renamed).closed is Closed.NO_DISK
-
-
-def test_scenario_42_a_disk_that_was_replaced_is_not_this_disk():
-    """The figures of the new disk say nothing of the old one, which only gives back."""
-    replaced = node("node-1", the_disk(id=DiskId("uuid-new")))
-
-    made = decision(schedule({"a": 5, "b": 10}, {"b": "S20", "c": "S1"}), at=replaced)
-
-    assert (status(made), made.closed, made.limit_bytes) == ({"b": "S10"}, Closed.NO_DISK, None)
-
-
-def test_what_has_no_data_yet_is_admitted_as_usual_at_first():
-    on_disk = [
-        replica("a", size_bytes=60 * GIB),
-        replica("b", size_bytes=50 * GIB, healthy_once=False),
-    ]
-
-    made = decision(schedule(ready=None), replicas=on_disk)
-
-    assert made.after == schedule({"a": 60, "b": 50}, {"a": "S60", "b": "R0"})
+ELSEWHERE = [
+    replica("a", on="node-2", disk="disk-1"),
+    replica("b", disk="disk-2"),
+    replica("c", deleting=True),
+    replica("d", on=""),
+    replica("e", size_bytes=0),
+]
+NEW = {"healthy_once": False}
+AT_FIRST: dict[str, tuple[str, list[Replica], dict[str, Any], str, str]] = {
+    # What is asked for, the replicas there, what else; and what is asked for and held then.
+    "24-closed-disk-keeps-what-is-there": (
+        "a:80 b:70", there("a:80 b:70"), SHUT, "a:80 b:70", "a:S80 b:S70"),
+    "growth-is-not-kept-but-admitted": (
+        "a:85 b:20", there("a:80 b:30"), {}, "a:85 b:20", "a:R80 b:S20"),
+    "requirement-of-nothing-hides-nothing": ("a:0", there("a:80"), {}, "a:80", "a:S80"),
+    "without-data-is-admitted-as-usual": (
+        "", [*there("a:60"), *there("b:50", **NEW)], {}, "a:60 b:50", "a:S60 b:R0"),
+    "failed-has-data": ("", there("a:150", failed=True, **NEW), {}, "a:150", "a:S150"),
+    "rebuilt-has-data": ("", there("a:150", started=True, **NEW), {}, "a:150", "a:S150"),
+    "elsewhere-or-being-deleted-is-not-there": ("", ELSEWHERE, {}, "", ""),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("has", [{"failed": True}, {"started": True}], ids=["failed", "rebuilt"])
-def test_what_failed_or_is_rebuilt_has_data(has):
-    untouched = replica("a", size_bytes=150 * GIB, healthy_once=False)
-    on_disk = [structs.replace(untouched, **has)]
+@pytest.mark.parametrize(
+    ("asked", "on_disk", "given", "required", "entries"), AT_FIRST.values(), ids=AT_FIRST
+)
+def test_disk_keeps_what_is_there_at_first(asked, on_disk, given, required, entries):
+    made = decision(schedule(asked, ready=None), replicas=on_disk, **given)
 
-    assert status(decision(schedule(ready=None), replicas=on_disk)) == {"a": "S150"}
-
-
-def test_what_is_elsewhere_or_being_deleted_is_not_on_the_disk():
-    others = [
-        replica("a", on="node-2", disk="disk-1"),
-        replica("b", disk="disk-2"),
-        replica("c", deleting=True),
-        replica("d", on=""),
-        replica("e", size_bytes=0),
-    ]
-
-    assert decision(schedule(ready=None), replicas=others).after == schedule()
-
-
-def test_growth_that_is_asked_at_first_is_not_kept_but_admitted():
-    on_disk = [replica("a", size_bytes=80 * GIB), replica("b", size_bytes=30 * GIB)]
-    before = schedule({"a": 85, "b": 20}, ready=None)
-
-    made = decision(before, replicas=on_disk)
-
-    assert (status(made), held(made)) == ({"a": "R80", "b": "S20"}, 100)
-
-
-def test_a_requirement_of_nothing_does_not_hide_what_is_on_the_disk():
-    on_disk = [replica("a", size_bytes=80 * GIB)]
-
-    made = decision(schedule({"a": 0}, ready=None), replicas=on_disk)
-
-    assert made.after == schedule({"a": 80}, {"a": "S80"})
+    assert made.after == schedule(required, entries)
 
 
 def test_an_owner_that_is_gone_is_purged_though_the_disk_is_unknown():
-    made = decision(schedule({"a": 5}), at=node("node-1", the_disk(name="x")), gone="a")
+    made = decision(schedule("a:5"), at=disk_at(name="x"), gone="a")
 
     assert (made.after, made.closed) == (schedule(), Closed.NO_DISK)
 
 
 def test_owners_that_are_not_known_to_live_are_named():
-    asked = schedule({"a": 1, "b": 1, "image": 1, "image-2": 1})
+    asked = schedule("a:1 b:1 image:1 image-2:1")
 
     assert unowned(asked, {ReplicaName("a")}, {"image-2"}) == {owner("b"), owner("image")}
 
 
 def test_what_a_disk_holds_is_the_sum_of_its_entries():
-    made = schedule({"a": 60, "i": 40}, {"a": "R30", "i": "S40"}, written_sum=5)
+    made = schedule("a:60 i:40", "a:R30 i:S40", written_sum=5)
 
     assert granted_bytes(made) == 70 * GIB
 
 
-@pytest.mark.parametrize(
-    ("spec", "status", "refused"),
-    [
-        pytest.param({"a": 60}, {"a": "S60"}, "", id="granted"),
-        pytest.param({"a": 60}, {}, "", id="not-decided"),
-        pytest.param({"a": 60}, {"a": "S30"}, "", id="growth-not-decided"),
-        pytest.param({"a": 60}, {"a": "R30"}, "a", id="growth-refused"),
-        pytest.param({"a": 60, "i": 1}, {"a": "R0", "i": "R0"}, "ai", id="refused"),
-        pytest.param({"a": 30}, {"a": "R30"}, "", id="asks-for-it-no-longer"),
-        pytest.param({}, {"a": "R30"}, "", id="to-be-released"),
-    ],
-)
-def test_who_is_refused_asks_for_more_than_it_holds(spec, status, refused):
-    assert refused_owners(schedule(spec, status)) == {owner(name) for name in refused}
+REFUSED = {
+    "granted": ("a:60", "a:S60", ""),
+    "not-decided": ("a:60", "", ""),
+    "growth-not-decided": ("a:60", "a:S30", ""),
+    "growth-refused": ("a:60", "a:R30", "a"),
+    "refused": ("a:60 i:1", "a:R0 i:R0", "ai"),
+    "asks-for-it-no-longer": ("a:30", "a:R30", ""),
+    "to-be-released": ("", "a:R30", ""),
+}
+"""What is asked for, the entries, and the names that are refused."""
+
+
+@pytest.mark.parametrize(("asked", "entries", "refused"), REFUSED.values(), ids=REFUSED)
+def test_refused_owners_ask_for_more_than_they_hold(asked, entries, refused):
+    assert refused_owners(schedule(asked, entries)) == {owner(name) for name in refused}
 
 
 @pytest.mark.parametrize(

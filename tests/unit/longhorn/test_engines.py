@@ -27,37 +27,35 @@ NOTHING_RUNS = Engines(
 )
 
 
+NO_IMAGE = Engines(images=frozenset())
+V1_STOPPED, V2_STOPPED = Engines(runs_v1=False), Engines(runs_v2=False)
+V2_OFF = Engines(allows_v2=False)
+NEITHER = Engines(images=frozenset(), runs_v1=False)
+ATTACHED: dict[str, tuple[Engines, bool, Attachment, AttachRefusal | None]] = {
+    # What runs, whether the node is ready, what is attached, and why not. Letters are Longhorn's.
+    "a-no-driver": (NOTHING_RUNS, False, V1, AttachRefusal.NO_DRIVER),
+    "c-not-ready": (ALL_RUNS, False, V1, AttachRefusal.NOT_READY),
+    "e": (NEITHER, True, V1, AttachRefusal.NO_IMAGE),
+    "e-rwx": (NO_IMAGE, True, SHARED, AttachRefusal.NO_IMAGE),
+    "e-is-not-asked-of-v2": (NO_IMAGE, True, V2, None),
+    "h-v1": (V1_STOPPED, True, V1, AttachRefusal.NO_MANAGER),
+    "h-of-the-other-engine": (V1_STOPPED, True, V2, None),
+    "h-v2": (V2_STOPPED, True, V2, AttachRefusal.NO_MANAGER),
+    "h-is-not-asked-of-rwx": (V1_STOPPED, True, SHARED, None),
+    "i-v2-off": (V2_OFF, True, V2, AttachRefusal.V2_OFF),
+    "i-is-not-asked-of-v1": (V2_OFF, True, V1, None),
+    "i-is-not-asked-of-rwx": (V2_OFF, True, SHARED_V2, None),
+    "c-before-e": (NO_IMAGE, False, V1, AttachRefusal.NOT_READY),
+    "h-before-i": (
+        Engines(runs_v2=False, allows_v2=False), True, V2, AttachRefusal.NO_MANAGER),
+    "all-runs": (ALL_RUNS, True, V1, None),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("engines", "is_ready", "asked", "expected"),
-    [
-        pytest.param(NOTHING_RUNS, False, V1, AttachRefusal.NO_DRIVER, id="a-no-driver"),
-        pytest.param(ALL_RUNS, False, V1, AttachRefusal.NOT_READY, id="c-not-ready"),
-        pytest.param(
-            Engines(images=frozenset(), runs_v1=False), True, V1, AttachRefusal.NO_IMAGE, id="e"
-        ),
-        pytest.param(Engines(images=frozenset()), True, SHARED, AttachRefusal.NO_IMAGE, id="e-rwx"),
-        pytest.param(Engines(images=frozenset()), True, V2, None, id="e-is-not-asked-of-v2"),
-        pytest.param(Engines(runs_v1=False), True, V1, AttachRefusal.NO_MANAGER, id="h-v1"),
-        pytest.param(Engines(runs_v1=False), True, V2, None, id="h-of-the-other-engine"),
-        pytest.param(Engines(runs_v2=False), True, V2, AttachRefusal.NO_MANAGER, id="h-v2"),
-        pytest.param(Engines(runs_v1=False), True, SHARED, None, id="h-is-not-asked-of-rwx"),
-        pytest.param(Engines(allows_v2=False), True, V2, AttachRefusal.V2_OFF, id="i-v2-off"),
-        pytest.param(Engines(allows_v2=False), True, V1, None, id="i-is-not-asked-of-v1"),
-        pytest.param(Engines(allows_v2=False), True, SHARED_V2, None, id="i-is-not-asked-of-rwx"),
-        pytest.param(
-            Engines(images=frozenset()), False, V1, AttachRefusal.NOT_READY, id="c-before-e"
-        ),
-        pytest.param(
-            Engines(runs_v2=False, allows_v2=False),
-            True,
-            V2,
-            AttachRefusal.NO_MANAGER,
-            id="h-before-i",
-        ),
-        pytest.param(ALL_RUNS, True, V1, None, id="all-runs"),
-    ],
+    ("engines", "is_ready", "asked", "expected"), ATTACHED.values(), ids=ATTACHED
 )
-def test_where_a_volume_attaches(engines, asked, expected, *, is_ready):
+def test_volume_attaches_where_all_that_it_needs_runs(engines, asked, expected, *, is_ready):
     assert attach_refusal(engines, asked, is_ready=is_ready) == expected
 
 
@@ -81,32 +79,23 @@ def test_new_replicas_need_the_image_of_the_others():
     assert need_of(upgraded, None).engine == Engine(is_v2=False, image="old")
 
 
-@pytest.mark.parametrize(
-    ("manager", "image", "is_v2", "expected"),
-    [
-        pytest.param(instance_manager(), "manager:1", False, True, id="runs"),
-        pytest.param(instance_manager(), "manager:2", False, False, id="of-an-older-image"),
-        pytest.param(instance_manager(), "", False, True, id="the-setting-is-not-known"),
-        pytest.param(instance_manager(is_running=False), "", False, False, id="starts-yet"),
-        pytest.param(
-            instance_manager(is_running=False, deleting=True), "", False, True, id="v1-deleting"
-        ),
-        pytest.param(instance_manager(), "", True, False, id="of-the-other-engine"),
-        pytest.param(instance_manager(is_v2=True), "manager:2", True, True, id="v2-of-any-image"),
-        pytest.param(
-            instance_manager(is_v2=True, is_running=False, deleting=True),
-            "",
-            True,
-            False,
-            id="v2-deleting",
-        ),
-        pytest.param(
-            instance_manager(is_v2=True, deleting=True), "", True, True, id="v2-deleting-yet-runs"
-        ),
-    ],
-)
-def test_whether_an_instance_manager_takes_engines(manager, image, *, is_v2, expected):
-    assert engines_of([manager], image).runs(is_v2=is_v2) is expected
+MANAGERS = {
+    # The fields of the manager; the image of the setting, whether v2 asks, and whether it serves.
+    "runs": ({}, "manager:1", False, True),
+    "of-an-older-image": ({}, "manager:2", False, False),
+    "of-a-setting-that-is-not-known": ({}, "", False, True),
+    "starts-yet": ({"is_running": False}, "", False, False),
+    "v1-deleting": ({"is_running": False, "deleting": True}, "", False, True),
+    "of-the-other-engine": ({}, "", True, False),
+    "v2-of-any-image": ({"is_v2": True}, "manager:2", True, True),
+    "v2-deleting": ({"is_v2": True, "is_running": False, "deleting": True}, "", True, False),
+    "v2-deleting-yet-runs": ({"is_v2": True, "deleting": True}, "", True, True),
+}
+
+
+@pytest.mark.parametrize(("fields", "image", "is_v2", "expected"), MANAGERS.values(), ids=MANAGERS)
+def test_instance_manager_takes_engines(fields, image, *, is_v2, expected):
+    assert engines_of([instance_manager(**fields)], image).runs(is_v2=is_v2) is expected
 
 
 def test_images_are_ready_where_their_map_says_so():
@@ -123,9 +112,9 @@ def test_images_are_ready_where_their_map_says_so():
     [
         (ALL_RUNS, True, True),
         (Engines(images=frozenset({"engine:2"})), False, True),
-        (Engines(runs_v1=False), False, True),
-        (Engines(runs_v2=False), True, False),
-        (Engines(allows_v2=False), True, False),
+        (V1_STOPPED, False, True),
+        (V2_STOPPED, True, False),
+        (V2_OFF, True, False),
         (Engines(has_driver=False), True, True),
     ],
 )

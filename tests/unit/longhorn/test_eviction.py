@@ -100,34 +100,25 @@ def test_what_does_not_keep_the_data_elsewhere(peer, guarded):
     assert not ends(HERE, peer, policy=BLOCK_IF_LAST, guarded=guarded)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "may_end"),
-    [
-        pytest.param((HERE,), {ALWAYS_ALLOW}, id="last"),
-        pytest.param((HERE, PEER), {*POLICIES} - {EVICT_ALL}, id="kept-elsewhere"),
-        pytest.param((PEER,), {*POLICIES}, id="nothing-here"),
-        pytest.param((), {*POLICIES}, id="nothing"),
-        pytest.param(
-            (replica("a1", **STOPPED),), {ALWAYS_ALLOW, ALLOW_STOPPED}, id="last-and-stopped"
-        ),
-        pytest.param(
-            (replica("a1", desireState="stopped", status={"currentState": "stopping"}),),
-            {ALWAYS_ALLOW},
-            id="stopping",
-        ),
-        pytest.param(
-            (replica("a1", desireState="running", status={"currentState": "stopped"}),),
-            {ALWAYS_ALLOW},
-            id="starting",
-        ),
-        pytest.param((replica("a1", healthyAt=""),), {*POLICIES} - {EVICT_ALL}, id="never-used"),
-        pytest.param((failed("a1", healthyAt=""),), {ALWAYS_ALLOW}, id="failed"),
-        pytest.param(
-            (HERE, PEER, replica("a2", name="other-r-1", volumeName="other")),
-            {ALWAYS_ALLOW},
-            id="one-of-two-kept",
-        ),
-    ],
-)
+MAY_END = {
+    "last": ((HERE,), {ALWAYS_ALLOW}),
+    "kept-elsewhere": ((HERE, PEER), {*POLICIES} - {EVICT_ALL}),
+    "nothing-here": ((PEER,), {*POLICIES}),
+    "nothing": ((), {*POLICIES}),
+    "last-and-stopped": ((replica("a1", **STOPPED),), {ALWAYS_ALLOW, ALLOW_STOPPED}),
+    "stopping": (
+        (replica("a1", desireState="stopped", status={"currentState": "stopping"}),),
+        {ALWAYS_ALLOW}),
+    "starting": (
+        (replica("a1", desireState="running", status={"currentState": "stopped"}),),
+        {ALWAYS_ALLOW}),
+    "never-used": ((replica("a1", healthyAt=""),), {*POLICIES} - {EVICT_ALL}),
+    "failed": ((failed("a1", healthyAt=""),), {ALWAYS_ALLOW}),
+    "one-of-two-kept": (
+        (HERE, PEER, replica("a2", name="other-r-1", volumeName="other")), {ALWAYS_ALLOW}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("replicas", "may_end"), MAY_END.values(), ids=MAY_END)
 def test_a_drain_ends_by_policy(replicas, may_end):
     assert {policy for policy in POLICIES if ends(*replicas, policy=policy)} == may_end
