@@ -3,9 +3,14 @@
 import contextlib
 import gzip
 import io
+import re
+import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +21,10 @@ from cli.bundles import bundled_namespaces
 from cli.documents import load_documents
 from cli.files import load_cluster
 from cli.stdin import INPUT
+from longhorn import NodeName
 from planner.records import KubernetesNode
+from tests.builders import bare_class, claim, disk, replica, setting
+from tests.builders import node as longhorn_node
 from tests.effort import examples
 from tests.unit.cli.given_files import (
     BUNDLED,
@@ -31,12 +39,17 @@ from tests.unit.cli.given_files import (
 Files = Mapping[str, str | bytes]
 
 
-def in_zip(files: Files) -> bytes:
+def in_zip(files: Files, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(content, "w", compression) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return content.getvalue()
+
+
+def bundle(files: Files, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Pack files as a support bundle has them."""
+    return in_zip({f"{YAMLS}/{name}": text for name, text in files.items()}, compression)
 
 
 def in_tar(files: Files, *more: tarfile.TarInfo) -> bytes:
@@ -67,19 +80,55 @@ Pack = Callable[[Files], bytes]
 TWO = {"d/a.yaml": node("a"), "d/b.yml": node("b")}
 
 
-@PACKERS
-def test_a_support_bundle_is_read_however_it_is_packed(write, tmp_path, pack):
-    """Its other files are left alone, and its text "null" is no name."""
-    bundle = {f"{YAMLS}/{name}": text for name, text in BUNDLED.items()}
-    path = write(pack({**bundle, "top/metadata.yaml": "a: [b", "top/x.log": "a: [b"}), "bundle")
-    for name, text in bundle.items():
-        write(text, f"unpacked/{name}")
+SIZE = 10_737_418_240
+PARAMETERS = {"dataLocality": "best-effort", "fromBackup": "", "numberOfReplicas": "3"}
+UNKNOWN: dict[str, Any] = {"ready": None, "schedulable": None}
+DISK = disk(
+    uuid="uuid-1", filesystem="", reserved_bytes=5_000_000_000, available_bytes=6_397_024_534_528,
+    maximum_bytes=7_681_501_126_656, listed={"vol-r-1": SIZE}, **UNKNOWN,
+)  # fmt: skip
+RECORDS = [
+    claim(uid="u-1", storage_class="longhorn", size_bytes=5_000_000_000),
+    bare_class("longhorn", parameters=PARAMETERS),
+    longhorn_node("node-1", DISK, **UNKNOWN),
+    replica("vol-r-1", on="", size_bytes=SIZE),
+    setting("priority-class", ""),
+    KubernetesNode(name=NodeName("node-1")),
+]
+"""What is read of `BUNDLED`: its numbers are exact, and the text "null" stands for nothing."""
 
-    (packed, problems), (unpacked, _) = load_cluster(path), load_cluster(tmp_path / "unpacked")
+
+@PACKERS
+def test_a_support_bundle_is_read_however_it_is_packed(write, pack):
+    """Its other files, which are no objects, are left alone."""
+    top = YAMLS.removesuffix("/yamls")
+    others = ("metadata.yaml", "x.log", "logs/longhorn-system/manager/yamls.log", "nodes/a.zip")
+    objects = {f"{YAMLS}/{name}": text for name, text in BUNDLED.items()}
+    path = write(pack({**objects, **{f"{top}/{name}": "a: [b" for name in others}}), "bundle")
+
+    packed, problems = load_cluster(path)
 
     assert problems == []
-    assert sorted(map(repr, packed.records())) == sorted(map(repr, unpacked.records()))
+    assert sorted(map(repr, packed.records())) == sorted(map(repr, RECORDS))
     assert bundled_namespaces(path) == {"default", "longhorn-system"}
+
+
+def test_a_support_bundle_is_read_unpacked(write, tmp_path):
+    for name, text in BUNDLED.items():
+        write(text, f"unpacked/{YAMLS}/{name}")
+
+    for folder in (tmp_path / "unpacked", tmp_path / "unpacked" / YAMLS):
+        assert sorted(map(repr, load_cluster(folder)[0].records())) == sorted(map(repr, RECORDS))
+        assert bundled_namespaces(folder) == {"default", "longhorn-system"}
+
+
+def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write):
+    broken = "kind: List\napiVersion: v1\nitems:\n- {}\n"
+    path = write(bundle({"a.yaml": broken, "b.yaml": node("b")}), "b.zip")
+
+    _, problems = load_cluster(path)
+
+    assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
 
 
 @PACKERS
@@ -214,22 +263,54 @@ def test_a_damaged_header_is_not_the_end_of_a_tar(write, pack):
     )
 
 
+def patched(archive: bytes, *, local: int, central: int, value: bytes) -> bytes:
+    """Overwrite a field in both headers of a zip of one member."""
+    content = bytearray(archive)
+    directory = content.index(b"PK\x01\x02")
+    content[local : local + len(value)] = value
+    content[directory + central : directory + central + len(value)] = value
+    return bytes(content)
+
+
+ONE = bundle({"cluster/v1/nodes.yaml": node("a", "# " + "0123456789 abc " * 300)})
+DATA = ONE.index(b"nodes.yaml") + len(b"nodes.yaml")
+GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
+DAMAGED = "download or copy it again"
+# Python unpacks such files without a bound.
+OTHER_METHOD = " is packed by a method that is not read; unpack it yourself, and give the file or "
+METHODS = {"by-bzip2": zipfile.ZIP_BZIP2, "by-lzma": zipfile.ZIP_LZMA, "by-unknown": 99}
+REFUSED = {
+    "not-yaml": (f":{YAMLS}/a.yaml is not YAML: ", bundle({"a.yaml": "a: 1\nb: ]\n"})),
+    "garbage": (DAMAGED, ONE[: DATA + 2] + GARBAGE + ONE[DATA + 40 :]),
+    "directory-missing": (DAMAGED, ONE.replace(b"PK\x01\x02", b"PK\x00\x00")),
+    "cut-off": (DAMAGED, ONE[: len(ONE) // 3]),
+    "encrypted": (DAMAGED, patched(ONE, local=6, central=8, value=b"\x01\x00")),
+    **{name: (OTHER_METHOD, patched(ONE, local=8, central=10, value=struct.pack("<H", method)))
+       for name, method in METHODS.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "content"), REFUSED.values(), ids=REFUSED)
+def test_a_bundle_that_cannot_be_used_is_refused(write, said, content):
+    assert said in refusal(write(content, "b.zip"))
+
+
 BLANKS = " " * (40 * MEBIBYTE)
+BOMB = bundle({"bomb.yaml": BLANKS})
+TOO_MUCH = "unpacks to too much: an archive may unpack to "
+TRUST = "if you trust it, unpack it yourself, and give the file or folder"
+TOO_MANY = f"cannot be parsed: it has more than 100000 values; {TRUST}"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(gzip.compress(BLANKS.encode()), id="file"),
-        pytest.param(in_tgz({"bomb.yaml": BLANKS}), id="in-tar"),
-        pytest.param(in_tgz({"yamls/a.yaml": node("a"), "bomb.log": BLANKS}), id="beside"),
-    ],
-)
-def test_what_unpacks_to_fifty_times_its_size_is_refused(write, content):
-    path = write(content, "bomb")
+def says_smaller(size: int) -> bytes:
+    return patched(BOMB, local=22, central=24, value=struct.pack("<I", size))
 
-    assert " unpacks to too much: an archive may unpack to " in refusal(path)
-    assert peak_bytes(path) < 6 * MEBIBYTE
+
+def says_two_gibibytes() -> bytes:
+    size = struct.pack("<I", 2**31 - 1)
+    plain = bundle({"bomb.yaml": "x" * 100}, zipfile.ZIP_STORED)
+    both = patched(plain, local=22, central=24, value=size)
+    return patched(both, local=18, central=20, value=size)
 
 
 def sparse(name: str, size: int) -> bytes:
@@ -243,24 +324,81 @@ def sparse(name: str, size: int) -> bytes:
     return bytes(header)
 
 
-def test_holes_in_a_file_of_a_tar_are_not_filled(write):
-    path = write(sparse("holes.yaml", 2**32) + in_tar(TWO), "b.tar")
+MANY = {f"{number}.yaml": "# " + "x" * 500_000 for number in range(40)}
+BOUNDS: dict[str, tuple[int, str, bytes]] = {
+    "gzip": (6, f" {TOO_MUCH}", in_gzip(BLANKS)),
+    "tar": (6, f" {TOO_MUCH}", in_tgz({"bomb.yaml": BLANKS})),
+    "tar-beside": (6, f" {TOO_MUCH}", in_tgz({"yamls/a.yaml": node("a"), "bomb.log": BLANKS})),
+    "zip": (2, f":{YAMLS}/bomb.yaml {TOO_MUCH}",
+        bundle({"a.yaml": node("a"), "bomb.yaml": BLANKS})),
+    "zip-that-says-less": (4, "bomb.yaml cannot be unpacked: Bad CRC-32", says_smaller(100)),
+    "zip-that-says-two-gibibytes":
+        (2, f":{YAMLS}/bomb.yaml {TOO_MUCH}", says_two_gibibytes()),
+    "files-small-alone": (32, f".yaml {TOO_MUCH}", bundle(MANY)),
+    "holes": (2, f":holes.yaml {TOO_MUCH}", sparse("holes.yaml", 2**32) + in_tar(TWO)),
+    # Each value takes a hundred times the memory of its text.
+    "values": (4, f":{YAMLS}/a.yaml {TOO_MANY}", bundle({"a.yaml": "- a\n" * 200_000})),
+    "items": (5, f" {TOO_MANY}", in_gzip("- a\n" * 200_000)),
+    "numbers": (5, f" {TOO_MANY}", in_gzip("[" + "0," * 200_000 + "0]")),
+    "mappings": (5, f" {TOO_MANY}", in_gzip("[" + "{}," * 200_000 + "0]")),
+}  # fmt: skip
+"""How many MiB it takes at most to refuse what is packed, and what is said of it."""
 
-    assert refusal(path).startswith(":holes.yaml unpacks to too much: ")
-    assert peak_bytes(path) < 2 * MEBIBYTE
+
+@pytest.mark.parametrize(("peak", "said", "content"), BOUNDS.values(), ids=BOUNDS)
+def test_what_unpacks_to_more_than_its_size_tells_is_refused(write, peak, said, content):
+    path = write(content, "bomb")
+
+    text = refusal(path)
+
+    assert said in text
+    assert text.endswith(TRUST) or "CRC" in text
+    assert peak_bytes(path) < peak * MEBIBYTE
 
 
-@pytest.mark.parametrize(
-    "text", ["- a\n" * 200_000, "[" + "0," * 200_000 + "0]", "[" + "{}," * 200_000 + "0]"]
-)
-def test_more_values_than_the_packed_size_tells_are_refused(write, text):
-    path = write(gzip.compress(text.encode()), "c.yaml.gz")
+def test_a_bundle_that_is_added_is_refused_the_same_way(write):
+    first = write(node("a"))
+    path = write(BOMB, "b.zip")
 
-    assert refusal(path).endswith(
-        "it has more than 100000 values; if you trust it, unpack it yourself, and give the file or "
-        "folder"
-    )
-    assert peak_bytes(path) < 5 * MEBIBYTE
+    with pytest.raises(InputError, match=f"^{re.escape(str(path))}:{YAMLS}/bomb.yaml {TOO_MUCH}"):
+        load_cluster(first, path)
+
+    assert peak_bytes(first, path) < 2 * MEBIBYTE
+
+
+def test_a_bundle_with_a_bomb_beside_its_objects_is_no_bundle_to_ask_for_namespaces(write):
+    """Only the names in it are read."""
+    path = write(bundle({"namespaced/shop/v1/bomb.yaml": BLANKS}), "b.zip")
+
+    assert bundled_namespaces(path) == {"shop"}
+
+
+def test_files_of_a_bundle_are_unpacked_one_after_another(write):
+    comment = "# " + "".join(Random(1).choices("0123456789abcdef", k=MEBIBYTE)) + "\n"
+    names = [f"node-{number}" for number in range(12)]
+    path = write(bundle({f"{name}.yaml": comment + node(name) for name in names}), "b.zip")
+
+    assert sorted(nodes_of(path)) == sorted(names)
+    assert peak_bytes(path) < 6 * MEBIBYTE
+
+
+def test_thousands_of_tiny_files_in_a_bundle_are_read(write):
+    names = [f"node-{number}" for number in range(2_000)]
+    path = write(bundle({f"{name}.yaml": node(name) for name in names}), "b.zip")
+
+    assert len(nodes_of(path)) == 2_000
+
+
+def test_a_link_in_a_bundle_is_not_followed(write):
+    link = zipfile.ZipInfo(f"{YAMLS}/link.yaml")
+    link.create_system, link.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    content = io.BytesIO(bundle({"a.yaml": node("a")}))
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(link, str(write(node("secret"), "elsewhere.yaml")))
+
+    cluster, problems = load_cluster(write(content.getvalue(), "b.zip"))
+
+    assert (list(cluster.of(KubernetesNode)), len(problems)) == (["a"], 1)
 
 
 @settings(
