@@ -1,6 +1,5 @@
 """The cluster that a plan begins with, from files and from objects that lack something."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,16 +23,15 @@ from tests.builders import (
     runner_documents,
     setting_documents,
 )
+from tests.unit.cli.plans import EXAMPLES, write
+from tests.unit.cli.situations import claim, storage_class
 
-ROOT = Path(__file__).parents[3]
-STORAGE = {"apiVersion": "storage.k8s.io/v1"}
 
-
-def pod(name: str, *, node: str | None = None, phase: str = "Running", **spec: Any) -> Any:
-    metadata = {"uid": f"uid-{name}"}
+def pod(name: str, node: str | None = None, phase: str = "Running", **spec: Any) -> Any:
     containers = [{"resources": {"requests": {"cpu": "500m"}}}]
     spec = {"nodeName": node, "containers": containers, **spec}
-    return core_document("Pod", name, metadata=metadata, spec=spec, status={"phase": phase})
+    uid = {"uid": f"uid-{name}"}
+    return core_document("Pod", name, metadata=uid, spec=spec, status={"phase": phase})
 
 
 def objects_of(*documents: dict[str, Any]) -> ClusterObjects:
@@ -53,23 +51,19 @@ NODE = core_document("Node", "node-1", status={"allocatable": {"cpu": "4", "memo
 
 
 def test_pods_take_what_they_ask_for_where_they_are():
-    cluster, notes = built(NODE, pod("a", node="node-1"), pod("b"))
+    cluster, notes = built(NODE, pod("a", "node-1"), pod("b"))
 
     assert notes == []
     assert cluster.nodes[NodeName("node-1")].allocatable == {"cpu": 4000, "memory": 8 * GIB}
     assert cluster.requested(NodeName("node-1")) == {"pods": 1, "cpu": 500}
-    assert {key: each.node for key, each in cluster.pods.items()} == {
-        "default/a": "node-1",
-        "default/b": None,
-    }
+    there = {key: each.node for key, each in cluster.pods.items()}
+    assert there == {"default/a": "node-1", "default/b": None}
     assert cluster.pods["default/a"].wishes.node_name is None
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_pods_that_have_ended_take_nothing(phase):
-    cluster, _ = built(NODE, pod("a", node="node-1", phase=phase))
-
-    assert cluster.pods == {}
+    assert built(NODE, pod("a", "node-1", phase))[0].pods == {}
 
 
 def test_pods_of_files_without_uid_are_told_apart():
@@ -90,12 +84,11 @@ def test_nodes_that_say_nothing_have_no_limit():
 
 
 def test_without_kubernetes_nodes_longhorns_count():
-    cordoned = [*conditions(Ready="True"), {"type": "Schedulable", "status": "False"}]
+    cordoned = [*conditions(Ready="True", Schedulable="False")]
     cordoned[1]["reason"] = "KubernetesNodeCordoned"
-    status = {"zone": "a", "region": "r"}
 
     cluster, notes = built(
-        node_document("node-1", status=status),
+        node_document("node-1", status={"zone": "a", "region": "r"}),
         node_document("node-2", status={"conditions": cordoned}),
     )
 
@@ -106,23 +99,19 @@ def test_without_kubernetes_nodes_longhorns_count():
         "topology.kubernetes.io/zone": "a",
         "topology.kubernetes.io/region": "r",
     }
-    assert (first.cordoned, second.cordoned) == (False, True)
-    assert first.allocatable == {}
+    assert (first.cordoned, second.cordoned, first.allocatable) == (False, True, {})
 
 
 def test_all_else_is_in_the_cluster_too():
     on_a = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    affinity = {"required": {"nodeSelectorTerms": [on_a]}}
     cluster, _ = built(
         node_document("node-1"),
         document("Setting", "x", value="1"),
         core_document("PersistentVolumeClaim", "data"),
         core_document("Service", "web"),
         core_document("PodDisruptionBudget", "web") | {"apiVersion": "policy/v1"},
-        core_document(
-            "PersistentVolume",
-            "pv",
-            spec={"nodeAffinity": {"required": {"nodeSelectorTerms": [on_a]}}},
-        ),
+        core_document("PersistentVolume", "pv", spec={"nodeAffinity": affinity}),
         core_document("PersistentVolume", "anywhere"),
     )
 
@@ -130,11 +119,9 @@ def test_all_else_is_in_the_cluster_too():
     assert list(cluster.all(Claim)) == ["default/data"]
     assert [each.key for each in cluster.services] == ["default/web"]
     assert [each.key for each in cluster.budgets] == ["default/web"]
+    zone = NodeTerm(labels=(Requirement(key="zone", operator="In", values=("a",)),))
     limits = {name: each.terms for name, each in cluster.all(PersistentVolume).items()}
-    assert limits == {
-        "anywhere": None,
-        "pv": (NodeTerm(labels=(Requirement(key="zone", operator="In", values=("a",)),)),),
-    }
+    assert limits == {"anywhere": None, "pv": (zone,)}
     assert list(cluster.view.persistent_volumes) == ["pv", "anywhere"]
 
 
@@ -148,44 +135,24 @@ def test_what_cannot_be_read_keeps_pods_away_as_in_the_service():
 
 
 def test_pods_on_their_way_to_a_node_hold_room():
-    cluster, _ = built(
-        NODE,
-        node_document("node-1"),
-        core_document("StorageClass", "local", provisioner="driver.longhorn.io") | STORAGE,
-        core_document(
-            "PersistentVolumeClaim",
-            "data",
-            metadata={"uid": "u"},
-            spec={
-                "storageClassName": "local",
-                "resources": {"requests": {"storage": "1Gi"}},
-            },
-        ),
-        pod(
-            "a",
-            node="node-1",
-            phase="Pending",
-            volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}],
-        ),
-    )
+    own = [{"name": "d", "persistentVolumeClaim": {"claimName": "web"}}]
+    there = [NODE, node_document("node-1"), storage_class(), claim(gib=1)]
+
+    cluster, _ = built(*there, pod("a", "node-1", "Pending", volumes=own))
 
     assert [each.pod.name for each in cluster.extender.ledger] == ["a"]
 
 
 def test_an_example_is_read_from_its_files():
-    folder = ROOT / "examples" / "goal1"
-
-    objects, problems = load_cluster(folder, kinds=PLANNED)
+    objects, problems = load_cluster(EXAMPLES / "goal1", kinds=PLANNED)
     cluster, notes = planned_cluster(objects, Settings(), None)
 
     assert problems == notes == []
     assert len(cluster.pods) == 16
     assert {each.allocatable["cpu"] for each in cluster.nodes.values()} == {8000}
     web = cluster.pods["default/web-0"]
-    assert (web.wishes.requests, web.wishes.owner) == (
-        {"cpu": 100, "memory": 128 * 2**20},
-        ("StatefulSet", "web"),
-    )
+    assert web.wishes.requests == {"cpu": 100, "memory": 128 * 2**20}
+    assert web.wishes.owner == ("StatefulSet", "web")
 
 
 def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes():
@@ -204,14 +171,11 @@ def test_a_plan_says_what_it_does_not_know_without_pods_and_nodes():
 
 
 def test_a_volume_of_two_files_is_that_of_the_first(tmp_path):
-    for name, handle in (("a.json", "one"), ("b.json", "two")):
-        csi = f'{{"csi": {{"driver": "driver.longhorn.io", "volumeHandle": "{handle}"}}}}'
-        (tmp_path / name).write_text(
-            f'{{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {{"name": "pv"}}, '
-            f'"spec": {csi}}}'
-        )
+    for name in ("one", "two"):
+        csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
+        write(tmp_path / name, core_document("PersistentVolume", "pv", spec={"csi": csi}))
 
-    objects, [problem] = load_cluster(tmp_path / "a.json", tmp_path / "b.json", kinds=PLANNED)
+    objects, [problem] = load_cluster(tmp_path / "one", tmp_path / "two", kinds=PLANNED)
     cluster, _ = planned_cluster(objects, Settings(), None)
 
     assert cluster.view.persistent_volumes["pv"].volume_handle == "one"

@@ -1,6 +1,7 @@
 """A live cluster is read once, as the same objects in files would be."""
 
 import random
+import re
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from app.kube.longhorn.resources import VOLUMES
+from app.kube.resource import AnyRecord, Resource
 from app.kube.resources import CLAIMS
 from app.settings import Settings
 from cli.kube.cluster_objects import ClusterObjects
@@ -32,28 +34,50 @@ from longhorn import (
 from planner.records import Budget, KubernetesNode, Service
 from planner.workloads import Workload
 from tests.builders import core_document, document, node_document
-from tests.fakes import DISK_SCHEDULES, Answer, Call, FakeApiServer, Fault
+from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault
 from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
 pytestmark = pytest.mark.looptime
 
 SETTINGS = Settings(namespace="elsewhere")
 CLUSTER_WIDE: dict[str, Any] = {"namespace": None}
+STORAGE = {"apiVersion": "storage.k8s.io/v1"}
 DOCUMENTS = [
     node_document("node-1"),
     document("Volume", "vol", spec={"size": "1"}),
     document("Replica", "vol-r-1", spec={"volumeName": "vol", "volumeSize": "1"}),
     document("Setting", "storage-over-provisioning-percentage", value="200"),
     document("BackingImage", "image"),
-    document("StorageClass", "local", metadata=CLUSTER_WIDE, provisioner="p")
-    | {"apiVersion": "storage.k8s.io/v1"},
+    core_document("StorageClass", "local", metadata=CLUSTER_WIDE, provisioner="p") | STORAGE,
     core_document("PersistentVolumeClaim", "data"),
     core_document("PersistentVolumeClaim", "data", metadata={"namespace": "shop"}),
     core_document("PersistentVolume", "pv", metadata=CLUSTER_WIDE),
     core_document("Pod", "web-0"),
-    core_document("Node", "node-1", metadata=CLUSTER_WIDE),
-    core_document("Node", "node-2", metadata=CLUSTER_WIDE),
+    *(core_document("Node", name, metadata=CLUSTER_WIDE) for name in ("node-1", "node-2")),
 ]
+READ: dict[type[AnyRecord], list[str]] = {
+    Claim: ["default/data", "shop/data"],
+    PersistentVolume: ["pv"],
+    StorageClass: ["local"],
+    Node: ["node-1"],
+    Volume: ["vol"],
+    Replica: ["vol-r-1"],
+    BackingImage: ["image"],
+    Setting: ["storage-over-provisioning-percentage"],
+    Pod: ["default/web-0"],
+    KubernetesNode: ["node-1", "node-2"],
+}
+POD_SPEC = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
+APIS = dict.fromkeys(("StatefulSet", "Deployment", "ReplicaSet", "DaemonSet"), "apps/v1")
+APIS |= {"Job": "batch/v1"}
+PLAN_DOCUMENTS = [
+    *DOCUMENTS,
+    *(core_document(kind, "db", spec={"template": {"spec": POD_SPEC}}) | {"apiVersion": version}
+        for kind, version in APIS.items()),
+    core_document("Pod", "db-0", spec=POD_SPEC),
+    core_document("Service", "db"),
+    core_document("PodDisruptionBudget", "db") | {"apiVersion": "policy/v1"},
+]  # fmt: skip
 
 
 def server_of(*documents: dict[str, Any]) -> FakeApiServer:
@@ -84,40 +108,31 @@ async def test_everything_is_read():
 
     found, problems = await snapshot(server)
 
-    assert {type(record): list(found.of(type(record))) for record in found.records()} == {
-        Claim: ["default/data", "shop/data"],
-        PersistentVolume: ["pv"],
-        StorageClass: ["local"],
-        Node: ["node-1"],
-        Volume: ["vol"],
-        Replica: ["vol-r-1"],
-        BackingImage: ["image"],
-        Setting: ["storage-over-provisioning-percentage"],
-        Pod: ["default/web-0"],
-        KubernetesNode: ["node-1", "node-2"],
-    }
+    assert {type(record): list(found.of(type(record))) for record in found.records()} == READ
     assert problems == []
     assert found.candidates() == ("node-1", "node-2")
     assert {call.verb for call in server.calls if call.resource} == {"list"}
 
 
-async def test_disk_schedules_are_read_where_they_are_served():
+@pytest.fixture
+def with_schedules() -> FakeApiServer:
     server = server_of(*DOCUMENTS)
     server.add_resource(DISK_SCHEDULES)
     server.put(document("DiskSchedule", "uuid-disk-1"))
+    return server
 
-    found, problems = await snapshot(server)
+
+async def test_disk_schedules_are_read_where_they_are_served(with_schedules):
+    found, problems = await snapshot(with_schedules)
 
     assert (list(found.of(DiskSchedule)), problems) == (["uuid-disk-1"], [])
 
 
-async def test_disk_schedules_that_may_not_be_read_are_named():
-    server = server_of(*DOCUMENTS)
-    server.add_resource(DISK_SCHEDULES)
-    server.authorize = lambda call: call.resource != "diskschedules"
+async def test_disk_schedules_that_may_not_be_read_are_named(with_schedules):
+    with_schedules.authorize = lambda call: call.resource != "diskschedules"
 
     with pytest.raises(ApiError, match=r"^diskschedules\.longhorn\.io cannot be listed: 403"):
-        await snapshot(server)
+        await snapshot(with_schedules)
 
 
 async def test_large_clusters_are_read_in_pages():
@@ -139,62 +154,39 @@ async def test_objects_that_cannot_be_read_are_told_and_count():
     assert build_view(found).unreadable_nodes == {"node-1"}
 
 
+def failing(server: FakeApiServer, resource: Resource, answer: Answer) -> FakeApiServer:
+    """Have the server answer so when this kind is listed."""
+    asked = (resource.group, resource.plural)
+    server.faults.append(Fault(answer, lambda call: (call.group, call.resource) == asked))
+    return server
+
+
+FORBIDDEN = Answer(403, b"no")
+ANSWERS = {
+    "403: no": FORBIDDEN,
+    "404": Answer(404),
+    "not what an API server sends": Answer(200, b"<html>"),
+}
+
+
 @pytest.mark.parametrize("resource", [VOLUMES, CLAIMS, PODS, KUBERNETES_NODES])
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        pytest.param(Answer(403, b"no"), "403: no", id="forbidden"),
-        pytest.param(Answer(404), "404", id="not-installed"),
-        pytest.param(Answer(200, b"<html>"), "not what an API server sends", id="html"),
-    ],
-)
-async def test_kind_that_cannot_be_listed_is_named(resource, kind, text):
-    server, name = server_of(*DOCUMENTS), resource.name
-
-    def concerns(call: Call) -> bool:
-        return (call.group, call.resource) == (resource.group, resource.plural)
-
-    server.faults.append(Fault(kind, concerns))
-    if resource in (PODS, KUBERNETES_NODES) and kind == Answer(403, b"no"):
+@pytest.mark.parametrize(("text", "answer"), ANSWERS.items())
+async def test_kind_that_cannot_be_listed_is_named(resource, text, answer):
+    server = failing(server_of(*DOCUMENTS), resource, answer)
+    if resource in (PODS, KUBERNETES_NODES) and answer is FORBIDDEN:
         _, problems = await snapshot(server)
-        assert problems[-1].startswith(f"{name} cannot be listed; ")
+        assert problems[-1].startswith(f"{resource.name} cannot be listed; ")
         return
 
-    with pytest.raises(ApiError) as caught:
+    with pytest.raises(ApiError, match=f"^{re.escape(resource.name)} cannot be listed: .*{text}"):
         await snapshot(server)
-
-    assert str(caught.value).startswith(f"{name} cannot be listed: ")
-    assert text in str(caught.value)
-
-
-POD_TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
-WORKLOAD_DOCUMENTS = [
-    core_document(kind, "db", spec={"template": POD_TEMPLATE}) | {"apiVersion": api_version}
-    for kind, api_version in {
-        "StatefulSet": "apps/v1",
-        "Deployment": "apps/v1",
-        "ReplicaSet": "apps/v1",
-        "DaemonSet": "apps/v1",
-        "Job": "batch/v1",
-    }.items()
-]
-PLAN_DOCUMENTS = [
-    *DOCUMENTS,
-    *WORKLOAD_DOCUMENTS,
-    core_document("Pod", "db-0", spec=POD_TEMPLATE["spec"]),
-    core_document("Service", "db"),
-    core_document("PodDisruptionBudget", "db") | {"apiVersion": "policy/v1"},
-]
 
 
 async def test_what_plans_rest_on_is_read_for_them():
     found, problems = await snapshot(server_of(*PLAN_DOCUMENTS), scope=PLANNING)
 
     assert problems == []
-    assert list(found.of(Workload)) == [
-        f"{each} default/db"
-        for each in ("StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job")
-    ]
+    assert list(found.of(Workload)) == [f"{each} default/db" for each in APIS]
     assert (list(found.of(Service)), list(found.of(Budget))) == (["default/db"], ["default/db"])
     assert list(found.of(PersistentVolume)) == ["pv"]
     wishes = found.of(Pod)["default/db-0"].wishes
@@ -217,17 +209,10 @@ async def test_what_only_plans_read_is_not_asked_for_otherwise():
 
 @pytest.mark.parametrize("resource", [PODS, KUBERNETES_NODES, SERVICES, BUDGETS, *WORKLOADS])
 async def test_a_plan_says_what_it_means_that_a_kind_may_not_be_listed(resource):
-    server = server_of(*PLAN_DOCUMENTS)
-    server.faults.append(
-        Fault(
-            Answer(403, b"no"),
-            lambda call: (call.group, call.resource) == (resource.group, resource.plural),
-        )
-    )
+    server = failing(server_of(*PLAN_DOCUMENTS), resource, FORBIDDEN)
 
     found, [problem] = await snapshot(server, scope=PLANNING)
 
-    assert problem.startswith(
-        f"{resource.name} cannot be listed; {PLANNING.without[resource.name]}"
-    )
+    expected = f"{resource.name} cannot be listed; {PLANNING.without[resource.name]}"
+    assert problem.startswith(expected)
     assert found.of(Node)

@@ -5,7 +5,7 @@ import pytest
 from cli.kube.cluster_objects import ClusterObjects
 from cli.kube.pods import Pod
 from extender.kubernetes import PodStatus
-from longhorn import NodeName, Settings, Unreadable
+from longhorn import NodeName, Replica, Settings, Unreadable
 from planner.records import KubernetesNode
 from tests.builders import (
     GIB,
@@ -14,27 +14,26 @@ from tests.builders import (
     disk,
     document,
     node,
+    nodes_of,
     objects_of,
-    pending,
     pod,
     read_as_unreadable,
     replica,
+    replicas_of,
     setting,
     view_of,
 )
 
+RECORDS = [
+    claim(),
+    setting("a", "1"),
+    Pod(ref=pod(), status=PodStatus()),
+    KubernetesNode(name=NodeName("node-1")),
+    Unreadable(kind="Volume", name="vol", why="?"),
+]
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        claim(),
-        setting("a", "1"),
-        Pod(ref=pod(), status=PodStatus()),
-        KubernetesNode(name=NodeName("node-1")),
-        Unreadable(kind="Volume", name="vol", why="?"),
-    ],
-    ids=lambda record: type(record).__name__,
-)
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_second_record_of_a_kind_and_name_is_left_out(record):
     cluster = ClusterObjects()
 
@@ -49,26 +48,20 @@ def test_candidates_are_the_kubernetes_nodes():
     assert objects_of(node("b"), node("a")).candidates() == ("a", "b")
 
 
-def test_space_of_a_node_has_its_replicas_in_it():
-    view = view_of(
-        node("node-1"),
-        node("node-2"),
-        replica("a", on="node-1", size_bytes=GIB),
-        replica("b", on="node-2", size_bytes=2 * GIB),
-        pending("c", node="node-2"),
-    )
-
-    spaces = view.spaces
-    assert [s.disks[0].scheduled_bytes for s in spaces.values()] == [GIB, 2 * GIB]
-    assert [[r.name for r in s.pending] for s in spaces.values()] == [[], ["c"]]
+REPLICAS = replicas_of("a:1@1 b:2@2 c>2")
+MOVED = replica("a", on="node-1", pinned_to="node-2", size_bytes=GIB)
+SPACES: dict[str, tuple[list[Replica], list[int], list[list[str]]]] = {
+    "placed-and-pending": (REPLICAS, [1, 2], [[], ["c-r-1"]]),
+    "bound-and-placed-elsewhere": ([MOVED], [1, 0], [[], []]),
+}
 
 
-def test_replica_that_was_bound_and_is_placed_counts_where_it_is():
-    moved = replica("a", on="node-1", pinned_to="node-2", size_bytes=GIB)
-    view = view_of(node("node-1"), node("node-2"), moved)
+@pytest.mark.parametrize(("replicas", "gib", "pending"), SPACES.values(), ids=SPACES)
+def test_space_of_a_node_has_its_replicas_in_it(replicas, gib, pending):
+    spaces = view_of(*nodes_of("1 2"), *replicas).spaces.values()
 
-    assert [s.disks[0].scheduled_bytes for s in view.spaces.values()] == [GIB, 0]
-    assert [s.pending for s in view.spaces.values()] == [(), ()]
+    assert [each.disks[0].scheduled_bytes for each in spaces] == [size * GIB for size in gib]
+    assert [[replica.name for replica in each.pending] for each in spaces] == pending
 
 
 def test_tags_of_all_nodes_and_disks_are_known():
@@ -92,32 +85,29 @@ def test_disk_kinds_are_numbered_across_nodes():
 MINIMAL = "storage-minimal-available-percentage"
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        setting(MINIMAL, "x"),
-        read_as_unreadable(document("Setting", MINIMAL, value=25)),
-        read_as_unreadable(document("Setting", MINIMAL) | {"apiVersion": "longhorn.io/v1beta1"}),
-    ],
-    ids=["value", "object", "version"],
-)
+UNREADABLE = {
+    "value": setting(MINIMAL, "x"),
+    "object": read_as_unreadable(document("Setting", MINIMAL, value=25)),
+    "version": read_as_unreadable(
+        document("Setting", MINIMAL) | {"apiVersion": "longhorn.io/v1beta1"}
+    ),
+}
+
+
+@pytest.mark.parametrize("record", UNREADABLE.values(), ids=UNREADABLE)
 def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(record):
     assert view_of(record).settings == Settings(unreadable=MINIMAL)
 
 
 def test_node_with_a_broken_replica_has_no_space():
-    broken = read_as_unreadable(
-        document("Replica", "r", spec={"nodeID": "node-1", "volumeSize": "x"})
-    )
-    view = view_of(node("node-1"), node("node-2"), broken)
+    spec = {"nodeID": "node-1", "volumeSize": "x"}
+    view = view_of(*nodes_of("1 2"), read_as_unreadable(document("Replica", "r", spec=spec)))
 
-    assert list(view.spaces) == ["node-2"]
-    assert view.unreadable_nodes == {"node-1"}
+    assert (list(view.spaces), view.unreadable_nodes) == (["node-2"], {"node-1"})
 
 
 def test_broken_volume_costs_no_node():
-    broken = read_as_unreadable(document("Volume", "vol", spec={"size": "x"}))
-    view = view_of(node(), broken)
+    view = view_of(node(), read_as_unreadable(document("Volume", "vol", spec={"size": "x"})))
 
     assert list(view.spaces) == ["node-1"]
     assert view.unreadable == {("Volume", "vol"): "'x' is not a size in bytes"}
