@@ -40,53 +40,47 @@ def clusters(draw: st.DrawFn) -> tuple[list[Range], set[Address]]:
     return ranges, few if draw(st.booleans()) else {*every} - few
 
 
-@pytest.mark.parametrize(
-    ("range_", "addresses"),
-    [
-        ("10.96.0.0/12", 256),
-        ("10.96.0.0/20", 256),
-        ("10.96.0.0/21", 128),
-        ("10.96.0.0/24", 16),
-        ("10.96.0.0/27", 16),
-        ("10.96.0.0/28", 0),
-        ("10.96.0.0/32", 0),
-        ("fd00::/64", 256),
-        ("fd00::/112", 256),
-        ("fd00::/124", 0),
-    ],
-)
+BANDS = {
+    **{"10.96.0.0/12": 256, "10.96.0.0/20": 256, "10.96.0.0/21": 128, "10.96.0.0/24": 16},
+    **{"10.96.0.0/27": 16, "10.96.0.0/28": 0, "10.96.0.0/32": 0},
+    **{"fd00::/64": 256, "fd00::/112": 256, "fd00::/124": 0},
+}
+
+
+@pytest.mark.parametrize(("range_", "addresses"), BANDS.items())
 def test_static_band(range_, addresses):
     assert static_band(ip_network(range_)) == addresses
 
 
-@pytest.mark.parametrize(
-    ("range_", "taken", "expected", "is_static"),
-    [
-        pytest.param("10.43.0.0/16", [], "10.43.0.95", True, id="as-in-the-shipped-files"),
-        pytest.param("10.43.0.0/16", [(95, 95)], "10.43.0.96", True, id="the-next"),
-        pytest.param("10.43.0.0/16", [(95, 255)], "10.43.1.0", True, id="the-last-of-the-band"),
-        pytest.param("10.43.0.0/16", [(95, 256)], "10.43.0.11", True, id="below"),
-        pytest.param("10.43.0.0/16", [(11, 256)], "10.43.0.2", True, id="the-lowest"),
-        pytest.param(
-            "10.43.0.0/16", [(2, 9), (11, 256)], "10.43.1.1", False, id="the-band-is-taken"
-        ),
-        pytest.param("10.43.0.0/24", [], "10.43.0.11", True, id="a-small-range"),
-        pytest.param("10.43.0.0/24", [(2, 16)], "10.43.0.95", False, id="a-small-band-is-taken"),
-        pytest.param("10.43.0.0/28", [], "10.43.0.11", False, id="no-band"),
-        pytest.param("10.43.0.0/28", [(11, 13)], "10.43.0.14", False, id="the-last-of-all"),
-        pytest.param("10.43.0.128/25", [], "10.43.0.139", True, id="begins-elsewhere"),
-        pytest.param("fd00::/112", [], "fd00::5f", True, id="ipv6"),
-        pytest.param("fd00::/112", [(2, 256)], "fd00::101", False, id="ipv6-the-band-is-taken"),
-        pytest.param("fd00::/64", [], "fd00::5f", True, id="ipv6-the-largest"),
-        pytest.param("fd00::/124", [(2, 14)], "fd00::f", False, id="ipv6-has-no-broadcast"),
-    ],
-)
-def test_one_range(range_, taken, expected, *, is_static):
+Spans = list[tuple[int, int]]
+PROPOSED: dict[str, tuple[str, Spans, str, bool]] = {
+    "range-of-the-shipped-files": ("10.43.0.0/16", [], "10.43.0.95", True),
+    "band-from-the-next": ("10.43.0.0/16", [(95, 95)], "10.43.0.96", True),
+    "band-at-its-last": ("10.43.0.0/16", [(95, 255)], "10.43.1.0", True),
+    "band-below": ("10.43.0.0/16", [(95, 256)], "10.43.0.11", True),
+    "band-at-its-lowest": ("10.43.0.0/16", [(11, 256)], "10.43.0.2", True),
+    "band-taken": ("10.43.0.0/16", [(2, 9), (11, 256)], "10.43.1.1", False),
+    "range-small": ("10.43.0.0/24", [], "10.43.0.11", True),
+    "range-small-and-its-band-taken": ("10.43.0.0/24", [(2, 16)], "10.43.0.95", False),
+    "band-none": ("10.43.0.0/28", [], "10.43.0.11", False),
+    "range-at-its-last": ("10.43.0.0/28", [(11, 13)], "10.43.0.14", False),
+    "range-that-begins-elsewhere": ("10.43.0.128/25", [], "10.43.0.139", True),
+    "ipv6": ("fd00::/112", [], "fd00::5f", True),
+    "ipv6-and-its-band-taken": ("fd00::/112", [(2, 256)], "fd00::101", False),
+    "ipv6-the-largest": ("fd00::/64", [], "fd00::5f", True),
+    "ipv6-without-broadcast": ("fd00::/124", [(2, 14)], "fd00::f", False),
+}
+"""The range, spans of it that are taken, the address, and whether Kubernetes gives it out last."""
+
+
+@pytest.mark.parametrize("name", PROPOSED)
+def test_one_range(name):
+    range_, taken, expected, is_static = PROPOSED[name]
+
     found = propose([ip_network(range_)], numbers(range_, *taken))
 
-    assert found == [
-        Free(address=ip_address(expected), range=ip_network(range_), is_static=is_static)
-    ]
+    network = ip_network(range_)
+    assert found == [Free(address=ip_address(expected), range=network, is_static=is_static)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +94,9 @@ def test_one_range(range_, taken, expected, *, is_static):
     ],
 )
 def test_nothing_is_free(range_, taken):
-    assert propose([ip_network(range_)], numbers(range_, *taken)) == [
-        Full(ranges=[ip_network(range_)])
-    ]
+    range_ = ip_network(range_)
+
+    assert propose([range_], numbers(str(range_), *taken)) == [Full(ranges=[range_])]
 
 
 def test_each_family_gets_an_address_in_the_order_of_the_ranges():
@@ -110,10 +104,8 @@ def test_each_family_gets_an_address_in_the_order_of_the_ranges():
 
     found = propose(ranges, set())
 
-    assert [str(each.address) for each in found if isinstance(each, Free)] == [
-        "fd00::5f",
-        "10.96.0.95",
-    ]
+    addresses = [str(each.address) for each in found if isinstance(each, Free)]
+    assert addresses == ["fd00::5f", "10.96.0.95"]
 
 
 def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first():
@@ -158,16 +150,13 @@ def test_what_is_proposed_is_free_and_static_if_anything_is(cluster):
         assert found.is_static is bool(static)
 
 
-@pytest.mark.parametrize(
-    ("first", "expected"),
-    [
-        ("10.96.0.1", "10.96.0.0/20"),
-        ("10.43.0.1", "10.43.0.0/20"),
-        ("172.20.8.1", "172.20.8.0/21"),
-        ("192.168.3.129", "192.168.3.128/25"),
-        ("10.0.0.2", "10.0.0.1/32"),
-        ("fd00:43::1", "fd00:43::/116"),
-    ],
-)
+FIRST = {
+    **{"10.96.0.1": "10.96.0.0/20", "10.43.0.1": "10.43.0.0/20", "172.20.8.1": "172.20.8.0/21"},
+    **{"192.168.3.129": "192.168.3.128/25", "10.0.0.2": "10.0.0.1/32"},
+    "fd00:43::1": "fd00:43::/116",
+}
+
+
+@pytest.mark.parametrize(("first", "expected"), FIRST.items())
 def test_a_range_is_known_by_its_first_address(first, expected):
     assert assumed_range(ip_address(first)) == ip_network(expected)

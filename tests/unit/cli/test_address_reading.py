@@ -9,6 +9,7 @@ from app.kube.connection import Connection
 from app.kube.errors import ApiError
 from cli.address.command import make_proposal
 from cli.address.reading import Seen, read_addresses
+from tests.builders import conditions, core_document
 from tests.fakes import Answer, CutAnswer, FakeApiServer, Fault, Hang, Object, Refused
 from tests.fakes.resources import RESOURCES, Resource
 
@@ -28,35 +29,41 @@ def server(*objects: Object, served: bool = True) -> FakeApiServer:
 
 def service(name: str, *addresses: str, namespace: str = "default") -> Object:
     spec = {"clusterIP": addresses[0], "clusterIPs": [*addresses]} if addresses else {}
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    return core_document("Service", name, metadata={"namespace": namespace}, spec=spec)
 
 
 def service_cidr(name: str, *cidrs: str, ready: str = "True", **metadata: str) -> Object:
     return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "ServiceCIDR",
+        **{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"},
         "metadata": {"name": name, **metadata},
         "spec": {"cidrs": [*cidrs]},
-        "status": {"conditions": [{"type": "Ready", "status": ready}] if ready else []},
+        "status": {"conditions": conditions(Ready=ready) if ready else []},
     }
 
 
-async def read(server: FakeApiServer) -> Seen:
+async def read(*objects: Object, **how: bool) -> Seen:
+    return await read_of(server(*objects, **how))
+
+
+async def read_of(server: FakeApiServer) -> Seen:
     async with server.client("admin") as client:
         return await read_addresses(Connection(client))
 
 
+async def refusal(server: FakeApiServer) -> str:
+    with pytest.raises(ApiError) as error:
+        await read_of(server)
+    return str(error.value)
+
+
 async def test_ranges_are_those_of_service_cidrs_and_the_default_one_comes_first():
     seen = await read(
-        server(
-            service_cidr("added", "10.97.0.0/24"),
-            service_cidr("kubernetes", "fd00::/112", "10.96.0.0/16"),
-            service_cidr("new", "10.98.0.0/24", ready=""),
-            service_cidr("refused", "10.99.0.0/24", ready="False"),
-            service_cidr("going", "10.99.1.0/24", deletionTimestamp="2026-01-01T00:00:00Z"),
-            service("kubernetes", "10.96.0.1"),
-        )
+        service_cidr("added", "10.97.0.0/24"),
+        service_cidr("kubernetes", "fd00::/112", "10.96.0.0/16"),
+        service_cidr("new", "10.98.0.0/24", ready=""),
+        service_cidr("refused", "10.99.0.0/24", ready="False"),
+        service_cidr("going", "10.99.1.0/24", deletionTimestamp="2026-01-01T00:00:00Z"),
+        service("kubernetes", "10.96.0.1"),
     )
 
     expected = ("fd00::/112", "10.96.0.0/16", "10.97.0.0/24", "10.98.0.0/24")
@@ -66,13 +73,11 @@ async def test_ranges_are_those_of_service_cidrs_and_the_default_one_comes_first
 
 async def test_every_address_of_every_service_is_taken():
     seen = await read(
-        server(
-            service_cidr("kubernetes", "10.96.0.0/16", "fd00::/112"),
-            service("kubernetes", "10.96.0.1"),
-            service("both", "10.96.0.7", "fd00::7", namespace="a"),
-            service("headless", "None"),
-            service("elsewhere"),
-        )
+        service_cidr("kubernetes", "10.96.0.0/16", "fd00::/112"),
+        service("kubernetes", "10.96.0.1"),
+        service("both", "10.96.0.7", "fd00::7", namespace="a"),
+        service("headless", "None"),
+        service("elsewhere"),
     )
 
     assert seen.taken == {
@@ -83,11 +88,9 @@ async def test_every_address_of_every_service_is_taken():
 
 
 async def test_services_of_all_pages_are_known():
-    many = [
-        service(f"s-{number}", f"10.96.{number // 250}.{number % 250}") for number in range(501)
-    ]
+    many = [service(f"s-{n}", f"10.96.{n // 250}.{n % 250}") for n in range(501)]
 
-    seen = await read(server(service_cidr("kubernetes", "10.96.0.0/12"), *many))
+    seen = await read(service_cidr("kubernetes", "10.96.0.0/12"), *many)
 
     assert len(seen.taken) == len(many)
 
@@ -97,7 +100,7 @@ async def test_without_service_cidrs_the_api_server_s_address_says_where_the_ran
     *, served
 ):
     """There are none also where they are served and not used."""
-    seen = await read(server(service("kubernetes", "10.43.0.1", "fd43::1"), served=served))
+    seen = await read(service("kubernetes", "10.43.0.1", "fd43::1"), served=served)
 
     assert seen.ranges == [ip_network("10.43.0.0/20"), ip_network("fd43::/116")]
     assert not seen.is_told
@@ -115,10 +118,7 @@ async def test_a_right_that_is_missing_is_named(forbidden, expected):
     cluster = server(service("kubernetes", "10.43.0.1"))
     cluster.authorize = lambda call: call.resource != forbidden
 
-    with pytest.raises(ApiError) as error:
-        await read(cluster)
-
-    assert str(error.value).startswith(expected)
+    assert (await refusal(cluster)).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,9 @@ async def test_what_cannot_be_listed_is_said(kind, expected):
     cluster = server(service("kubernetes", "10.43.0.1"))
     cluster.faults.append(Fault(kind, lambda call: call.resource == "services"))
 
-    with pytest.raises(ApiError) as error:
-        await read(cluster)
+    said = await refusal(cluster)
 
-    assert str(error.value).startswith(f"cannot list services in all namespaces: {expected}")
+    assert said.startswith(f"cannot list services in all namespaces: {expected}")
 
 
 @pytest.mark.parametrize(
@@ -150,12 +149,9 @@ async def test_what_cannot_be_listed_is_said(kind, expected):
     ],
 )
 async def test_an_address_that_is_none_is_said(broken, expected):
-    with pytest.raises(ApiError) as error:
-        await read(server(broken))
-
-    assert str(error.value).startswith(expected)
+    assert (await refusal(server(broken))).startswith(expected)
 
 
 async def test_a_cluster_that_tells_no_range_is_an_error():
     with pytest.raises(ApiError, match="see --service-cluster-ip-range of kube-apiserver"):
-        await read(server(service("other", "10.96.0.7")))
+        await read(service("other", "10.96.0.7"))

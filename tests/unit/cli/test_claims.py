@@ -28,7 +28,6 @@ from tests.builders import (
 )
 from tests.unit.cli.plans import ROOT
 
-GOLDEN = ROOT / "tests" / "unit" / "cli" / "golden"
 RICH = ("claims", "--cluster-file", str(ROOT / "examples" / "rich"), "-q")
 NODES = [node(f"node-{n}", disk(f"d{n}")) for n in (1, 2)]
 LOCAL = storage_class()
@@ -64,25 +63,24 @@ def test_a_claim_with_a_volume():
     )
 
 
-@pytest.mark.parametrize(
-    ("records", "note"),
-    [
-        pytest.param([claim()], "class local has WaitForFirstConsumer, and its pod default/pod has "
-            "no node yet", id="its-pod-waits"),
-        pytest.param([claim("other")], "class local has WaitForFirstConsumer, and no pod uses the "
-            "claim", id="no-pod"),
-        pytest.param([claim(storage_class="gone")], "StorageClass gone", id="no-class"),
-        pytest.param([claim(persistent_volume="pv")], "there is no PersistentVolume pv; there are "
-            "none", id="no-persistent-volume"),
-        pytest.param([claim(persistent_volume="pv"), persistent_volume()], "there is no Longhorn "
-            "volume vol; there are none", id="no-volume"),
-        pytest.param([*bound(volume()), copy(1, failed=True)], "all replicas with its data have "
-            "failed (node-1/d1), and nothing is lost yet", id="faulted"),
-        pytest.param(bound(volume(deleting=True)), "being deleted", id="deleting"),
-        pytest.param([*bound(volume()), copy(1)], "", id="well"),
-    ],
-)  # fmt: skip
-def test_what_a_claim_waits_for(records, note):
+WAITS = "class local has WaitForFirstConsumer, and "
+NOTES: dict[str, tuple[str, list[AnyRecord]]] = {
+    "pod-that-waits": (f"{WAITS}its pod default/pod has no node yet", [claim()]),
+    "pod-missing": (f"{WAITS}no pod uses the claim", [claim("other")]),
+    "class-missing": ("StorageClass gone", [claim(storage_class="gone")]),
+    "persistent-volume-missing":
+        ("there is no PersistentVolume pv; there are none", [claim(persistent_volume="pv")]),
+    "volume-missing": ("there is no Longhorn volume vol; there are none",
+        [claim(persistent_volume="pv"), persistent_volume()]),
+    "volume-faulted": ("all replicas with its data have failed (node-1/d1), and nothing is lost "
+        "yet", [*bound(volume()), copy(1, failed=True)]),
+    "volume-being-deleted": ("being deleted", bound(volume(deleting=True))),
+    "volume-well": ("", [*bound(volume()), copy(1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("note", "records"), NOTES.values(), ids=NOTES)
+def test_what_a_claim_waits_for(note, records):
     waiting = Pod(ref=pod("data"), status=PodStatus())
 
     [found] = figures(*records, pods=(waiting,))
@@ -91,14 +89,11 @@ def test_what_a_claim_waits_for(records, note):
     assert bool(found.note) is bool(note)
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        [claim(persistent_volume="pv"), persistent_volume(driver="ebs.csi.aws.com")],
-        [claim(storage_class="ebs"), bare_class("ebs", provisioner="ebs.csi", parameters={})],
-    ],
-    ids=["bound", "unbound"],
-)
+BOUND = [claim(persistent_volume="pv"), persistent_volume(driver="ebs.csi.aws.com")]
+UNBOUND = [claim(storage_class="ebs"), bare_class("ebs", provisioner="ebs.csi", parameters={})]
+
+
+@pytest.mark.parametrize("records", [BOUND, UNBOUND], ids=["bound", "unbound"])
 def test_a_claim_of_other_storage_is_left_out(records):
     assert figures(*records) == []
     assert [*lines([], 80)] == ["no claim of Longhorn"]
@@ -124,11 +119,11 @@ def test_claims_are_sorted_by_a_figure_and_then_by_name(key, expected):
 
 
 @pytest.mark.parametrize("output", ["table", "wide"])
-def test_the_screen_of_an_example(called, output):
+def test_the_screen_of_an_example(called, golden, output):
     status, out, _ = called(*RICH, "-o", output)
 
     assert (status, "30 claims: 2824.7 GiB, 114.0 GiB written" in out) == (0, True)
-    assert out == (GOLDEN / f"claims-{output}.txt").read_text(encoding="utf-8")
+    golden(f"claims-{output}", out)
 
 
 @pytest.mark.parametrize(("namespace", "count"), [("default", 30), ("shop", 0)])
@@ -139,8 +134,5 @@ def test_one_namespace_can_be_asked_about(called, namespace, count):
 
 
 def test_an_order_that_is_none_is_an_error(called):
-    assert called(*RICH, "--sort", "age") == (
-        2,
-        "",
-        "error: --sort age: use one of name, size, written, missing\n",
-    )
+    error = "error: --sort age: use one of name, size, written, missing\n"
+    assert called(*RICH, "--sort", "age") == (2, "", error)

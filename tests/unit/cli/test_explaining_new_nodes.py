@@ -40,10 +40,7 @@ def of_a_node(gib: int) -> StorageCapacity:
 
 
 def said(
-    records: Sequence[AnyRecord],
-    *sizes: int,
-    class_: str = "fast",
-    others: Sequence[str] = (),
+    records: Sequence[AnyRecord], *sizes: int, class_: str = "fast", others: Sequence[str] = ()
 ) -> list[str]:
     """Return what is said of a pod with new claims of as many GiB, and with *others*."""
     names = [f"data-{number}" for number in range(len(sizes))]
@@ -63,37 +60,24 @@ NOT_TOGETHER = (
 )
 
 
-@pytest.mark.parametrize(
-    ("records", "sizes", "expected"),
-    [
-        pytest.param([], [500], [], id="nothing-is-told-of-new-nodes"),
-        pytest.param([of_a_node(1)], [500], [], id="nor-by-what-is-told-of-others"),
-        pytest.param([told(100)], [100], [], id="one-fits"),
-        pytest.param([told(100, 100)], [100, 100], [], id="two-disks"),
-        pytest.param([told(100, 100)], [60, 60, 60], [], id="disks-are-not-known"),
-        pytest.param([told(100, total=False)], [70, 70], [], id="nor-their-sum"),
-        pytest.param(
-            [told(100)],
-            [101],
-            [f"{NO_DISK}default/data-0: it adds none for the pod"],
-            id="too-large",
-        ),
-        pytest.param(
-            [told(100, of="slow")],
-            [1],
-            [f"{NO_DISK}default/data-0: it adds none for the pod"],
-            id="nothing-is-told-of-the-class",
-        ),
-        pytest.param([told(100)], [70, 70], [NOT_TOGETHER], id="not-together"),
-        pytest.param(
-            [told(100), told(200, pool="")], [101], [], id="what-is-told-of-all-groups-counts"
-        ),
-        pytest.param(
-            [told(100), told(140, pool="large")], [70, 70], [], id="another-group-takes-it"
-        ),
-    ],
-)
-def test_new_nodes_are_judged_by_what_is_told(records, sizes, expected):
+TOO_LARGE = f"{NO_DISK}default/data-0: it adds none for the pod"
+ROWS: dict[str, tuple[list[str], list[StorageCapacity], list[int]]] = {
+    "new-nodes-not-told-of": ([], [], [500]),
+    "new-nodes-not-told-of-but-others": ([], [of_a_node(1)], [500]),
+    "claim-that-fits": ([], [told(100)], [100]),
+    "claims-on-two-disks": ([], [told(100, 100)], [100, 100]),
+    "disks-not-known": ([], [told(100, 100)], [60, 60, 60]),
+    "disks-and-their-sum-not-known": ([], [told(100, total=False)], [70, 70]),
+    "claim-too-large": ([TOO_LARGE], [told(100)], [101]),
+    "class-not-told-of": ([TOO_LARGE], [told(100, of="slow")], [1]),
+    "claims-not-together": ([NOT_TOGETHER], [told(100)], [70, 70]),
+    "all-groups-told-of": ([], [told(100), told(200, pool="")], [101]),
+    "group-that-takes-it": ([], [told(100), told(140, pool="large")], [70, 70]),
+}
+
+
+@pytest.mark.parametrize(("expected", "records", "sizes"), ROWS.values(), ids=ROWS)
+def test_new_nodes_are_judged_by_what_is_told(expected, records, sizes):
     assert said(records, *sizes) == expected
 
 

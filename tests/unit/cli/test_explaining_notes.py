@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL
@@ -11,7 +12,7 @@ from cli.explaining.claims import claim_reports
 from cli.explaining.notes import ask_notes, hold_notes, pod_notes, unjudged_notes, volume_notes
 from cli.kube.pods import Pod
 from longhorn import Locality, VolumeName
-from tests.builders import bound, core_document, node, read, replica, view_of, volume
+from tests.builders import bound, core_document, node, read, replica, replicas_of, view_of, volume
 
 ANTI_AFFINITY = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
 DAEMON_SET = {"kind": "DaemonSet", "controller": True}
@@ -25,45 +26,52 @@ def pod(**fields: Any) -> Pod:
     return found
 
 
-@pytest.mark.parametrize(
-    ("fields", "codes"),
-    [
-        ({}, []),
-        ({"spec": {"nodeName": "node-1"}}, ["pod_bound"]),
-        ({"status": {"phase": "Succeeded"}}, ["pod_finished"]),
-        ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, ["pod_deleting"]),
-        ({"spec": {"schedulerName": "default-scheduler"}}, []),
-        ({"spec": {"schedulerName": "longhorn-scheduler"}}, []),
-        ({"spec": {"schedulerName": "ours"}}, []),
-        ({"spec": {"schedulerName": "volcano"}}, ["other_scheduler"]),
-        ({"spec": {"affinity": {"podAntiAffinity": ANTI_AFFINITY}}}, ["pod_rules_unjudged"]),
-        ({"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
-            ["pod_rules_unjudged"]),
-        ({"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}}, []),
-    ],
-)  # fmt: skip
-def test_notes_on_the_pod(fields, codes):
+RULE = {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}
+PREFERENCE = {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}
+DELETED = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+NOTED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "pod": ([], {}),
+    "pod-with-a-node": (["pod_bound"], {"spec": {"nodeName": "node-1"}}),
+    "pod-that-ended": (["pod_finished"], {"status": {"phase": "Succeeded"}}),
+    "pod-that-ends": (["pod_deleting"], DELETED),
+    "pod-of-a-scheduler": (["other_scheduler"], {"spec": {"schedulerName": "volcano"}}),
+    **{f"pod-of-{name}": ([], {"spec": {"schedulerName": name}})
+        for name in ("default-scheduler", "longhorn-scheduler", "ours")},
+    "pod-apart-from-others":
+        (["pod_rules_unjudged"], {"spec": {"affinity": {"podAntiAffinity": ANTI_AFFINITY}}}),
+    "pods-spread": (["pod_rules_unjudged"], {"spec": RULE}),
+    "pods-spread-if-possible": ([], {"spec": PREFERENCE}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("codes", "fields"), NOTED.values(), ids=NOTED)
+def test_notes_on_the_pod(codes, fields):
     found = [*pod_notes(pod(**fields), ["ours"])]
 
     assert [each.code for each in found] == codes
     assert all(each.action == NOTES[each.code].action for each in found)
 
 
-@pytest.mark.parametrize(
-    ("fields", "codes"),
-    [
-        ({}, ["does_not_ask"]),
-        ({"metadata": {"labels": {OPT_OUT_LABEL: "disabled"}}}, ["opted_out"]),
-        ({"metadata": {"ownerReferences": [DAEMON_SET]}}, ["of_daemon_set"]),
-        ({"spec": {"containers": [{"resources": {"limits": {RESOURCE: 1}}}]}}, []),
-        ({"spec": {"initContainers": [{"resources": {"requests": {RESOURCE: "1"}}}]}}, []),
-    ],
-)
-def test_notes_on_a_pod_that_does_not_ask(fields, codes):
-    asking = pod(**fields)
-    claims = claim_reports(asking.ref, view_of(node(), *bound(volume())))
+def asking(how: str = "limits") -> dict[str, Any]:
+    return {"resources": {how: {RESOURCE: 1}}}
 
-    assert [each.code for each in ask_notes(asking, claims)] == codes
+
+ASKS = {
+    "": {"spec": {"containers": [asking()]}},
+    "does_not_ask": {},
+    "opted_out": {"metadata": {"labels": {OPT_OUT_LABEL: "disabled"}}},
+    "of_daemon_set": {"metadata": {"ownerReferences": [DAEMON_SET]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"), [*ASKS.items(), ("", {"spec": {"initContainers": [asking("requests")]}})]
+)
+def test_notes_on_a_pod_that_does_not_ask(code, fields):
+    found = pod(**fields)
+    claims = claim_reports(found.ref, view_of(node(), *bound(volume())))
+
+    assert [each.code for each in ask_notes(found, claims)] == [code] * bool(code)
 
 
 def test_a_pod_without_longhorn_volume_need_not_ask():
@@ -105,46 +113,34 @@ def test_a_strict_local_volume_names_the_node_of_its_replica():
 
 
 def test_claims_tell_the_state_of_each_replica():
-    view = view_of(
-        node(),
-        node("node-2", ready=False),
-        *bound(volume(replicas=5)),
-        replica("vol-r-1"),
-        replica("vol-r-2", on="node-2"),
-        replica("vol-r-3", failed=True, rebuild_retries=100),
-        replica("vol-r-4", on=""),
-        replica("vol-r-5", evicting=True),
-        replica("vol-r-6", deleting=True),
-        replica("vol-r-7", healthy_once=False, started=True),
-    )
+    replicas = replicas_of("vol@1 vol@2 vol@1/failed vol@ vol@1/evicting vol@1/deleting "
+                           "vol@1/new/started")  # fmt: skip
+    replicas[2] = replace(replicas[2], rebuild_retries=100)
+    view = view_of(node(), node("node-2", ready=False), *bound(volume(replicas=5)), *replicas)
 
     [claim] = claim_reports(pod().ref, view)
 
-    assert {each.name: each.state for each in claim.replicas} == {
-        "vol-r-1": "usable",
-        "vol-r-2": "on a node that is not ready",
-        "vol-r-3": "failed",
-        "vol-r-4": "not placed yet",
-        "vol-r-5": "being moved away",
-        "vol-r-6": "being deleted",
-        "vol-r-7": "incomplete",
-    }
+    assert [each.state for each in claim.replicas] == [
+        *("usable", "on a node that is not ready", "failed", "not placed yet"),
+        *("being moved away", "being deleted", "incomplete"),
+    ]
+
+
+SHOWN = [
+    {"spec": {"nodeName": "node-1"}},
+    {"status": {"nominatedNodeName": "node-1"}},
+    {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}},
+    {"status": {"phase": "Succeeded"}},
+    {"spec": {"volumes": []}},
+    {"spec": {"containers": []}},
+]
 
 
 @pytest.mark.parametrize(
-    ("fields", "codes"),
-    [
-        ({}, ["open_holds_unknown"]),
-        ({"spec": {"nodeName": "node-1"}}, []),
-        ({"status": {"nominatedNodeName": "node-1"}}, []),
-        ({"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}, []),
-        ({"status": {"phase": "Succeeded"}}, []),
-        ({"spec": {"volumes": []}}, []),
-        ({"spec": {"containers": []}}, []),
-    ],
+    ("fields", "codes"), [({}, ["open_holds_unknown"]), *((each, []) for each in SHOWN)]
 )
 def test_pods_on_their_way_may_have_holds_that_nothing_shows(fields, codes):
-    containers = [{"resources": {"limits": {RESOURCE: 1}}}]
-    other = pod(**{**fields, "spec": {"containers": containers, **fields.get("spec", {})}})
+    spec = {"containers": [asking()], **fields.get("spec", {})}
+    other = pod(**{**fields, "spec": spec})
 
     assert [each.code for each in hold_notes([other])] == codes
