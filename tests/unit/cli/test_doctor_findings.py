@@ -69,28 +69,17 @@ CONFIG = yaml.safe_load(
     written(make_wanted(Distribution.SECONDARY, f"http://{NAME}.{NAMESPACE}.svc:9504"))
 )
 ENTRY = f"the entry of the extender in ConfigMap {SCHEDULER_CONFIG} in {NAMESPACE}"
-OVER_TLS = [
-    InstanceSeen(
-        name=each,
-        labels=LABELS,
-        variables={
-            "EXTENDER_TLS_CERT_FILE": "/tls.crt",
-            "EXTENDER_TLS_PRIVATE_KEY_FILE": "/tls.key",
-            "EXTENDER_METRICS_PORT": "9505",
-        },
-    )
-    for each in (POD, f"{NAME}-1")
-]
-ASKING_FOR_CERTIFICATES = [
-    msgspec.structs.replace(
-        each, variables={**each.variables, "EXTENDER_CLIENT_CA_FILE": "/ca.crt"}
-    )
-    for each in OVER_TLS
-]
-INSTANCES = [InstanceSeen(name=name, labels=LABELS) for name in (POD, f"{NAME}-1")]
-PACKING = [
-    msgspec.structs.replace(each, variables={"EXTENDER_BALANCE": "pack"}) for each in INSTANCES
-]
+
+
+def instances(**variables: str) -> list[InstanceSeen]:
+    """Build both instances, with these of our environment variables."""
+    given = {f"EXTENDER_{name}": value for name, value in variables.items()}
+    return [InstanceSeen(name=each, labels=LABELS, variables=given) for each in (POD, f"{NAME}-1")]
+
+
+TLS = {"TLS_CERT_FILE": "tls.crt", "TLS_PRIVATE_KEY_FILE": "tls.key", "METRICS_PORT": "9505"}
+INSTANCES, PACKING, OVER_TLS = instances(), instances(BALANCE="pack"), instances(**TLS)
+ASKING_FOR_CERTIFICATES = instances(**TLS, CLIENT_CA_FILE="ca.crt")
 CONTROL_PLANE = {"ipBlock": {"cidr": "192.0.2.0/28"}}
 LEASE = LeaseSeen(
     holder=f"{POD}_some-uuid",
@@ -277,8 +266,8 @@ def variables(*others: InstanceSeen, **given: str) -> dict[str, Any]:
 
 
 def by_certificate(**names: str) -> dict[str, Any]:
-    files = {"TLS_CERT_FILE": "tls.crt", "TLS_PRIVATE_KEY_FILE": "tls.key", "METRICS_PORT": "9505"}
-    return variables(**files, CLIENT_CA_FILE="ca.crt", **names) | {"network_policies": FORBIDDEN}
+    asked = variables(**TLS, CLIENT_CA_FILE="ca.crt", **names)
+    return asked | {"network_policies": FORBIDDEN}
 
 
 def of_classes(*records: StorageClass, immediate: bool = False) -> dict[str, Any]:

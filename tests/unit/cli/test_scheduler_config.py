@@ -93,6 +93,8 @@ ADDED = {
     "no-last-line-end": KUBEADM.rstrip(),
     "block-text-at-the-end": f"{HEAD}x: |\n  a\n\n  b\n",
     "document-ends": f"{KUBEADM}...\n",
+    "share-of-nodes-as-ours": f"{KUBEADM}{NODES}",
+    "profile-as-ours": HEAD + yaml.safe_dump({"profiles": [PROFILE]}),
 }
 
 BLOCKS = (
@@ -173,12 +175,6 @@ def test_merged_so_it_gives_none_and_removed_all_is_as_before(name):
     assert profiles == given.config.get("profiles", [PROFILE])
     assert merged(read(once), NO_CAPACITY_SCORE, NAMESPACES) == once
     assert removed(read(once)) == removed(read(merged(given, WANTED, NAMESPACES)))
-
-
-def test_profiles_of_somebody_else_stay_when_the_entry_is_removed():
-    theirs = yaml.safe_dump({"profiles": [PROFILE]})
-
-    assert removed(read(merge(HEAD + theirs))) == HEAD + theirs
 
 
 @pytest.mark.parametrize(
@@ -281,13 +277,7 @@ def test_a_file_of_talos_is_merged_and_given_back(found):
     newline=st.sampled_from(["\n", "\r\n"]),
     ends=st.booleans(),
 )
-def test_what_comes_before_and_after_does_not_matter(
-    blocks,
-    extenders,
-    place,
-    newline,
-    ends,
-):
+def test_what_comes_before_and_after_does_not_matter(blocks, extenders, place, newline, ends):
     found = HEAD + "".join([*blocks[:place], extenders, *blocks[place:]])
     found = (found if ends else found[:-1]).replace("\n", newline)
 
@@ -310,11 +300,8 @@ def test_a_patch_of_talos_with_nothing_else_is_left_empty():
 def test_an_old_entry_is_replaced_in_its_place():
     text = merge(OLDER_ENTRY)
 
-    assert [entry["urlPrefix"] for entry in entries(text)] == [
-        "http://other:80",
-        URL,
-        "http://third:80",
-    ]
+    urls = [entry["urlPrefix"] for entry in entries(text)]
+    assert urls == ["http://other:80", URL, "http://third:80"]
     assert entries(text)[1] == WANTED.entry
     assert merge(text) == text
     assert "# first of all" in text
@@ -322,41 +309,13 @@ def test_an_old_entry_is_replaced_in_its_place():
     assert "last year" not in text
 
 
-def test_an_entry_at_the_address_is_ours_even_without_the_resource():
-    text = f"{HEAD}extenders:\n- urlPrefix: {URL}/\n- urlPrefix: http://other:80\n"
-
-    assert [entry["urlPrefix"] for entry in entries(merge(text))] == [URL, "http://other:80"]
-    assert entries(removed(read(text))) == [{"urlPrefix": "http://other:80"}]
-    assert removed(read(text), None) == text
-
-
-def test_a_second_entry_of_ours_is_taken_out():
-    managed = "  managedResources: [{name: longhorn.io/scheduler-extender}]\n"
-    by_name = "http://longhorn-scheduler-extender.longhorn-scheduler.svc:9504"
-    twice = f"{HEAD}extenders:\n- urlPrefix: {URL}\n{managed}- urlPrefix: http://other:80\n"
-    twice += f"- urlPrefix: {by_name}\n{managed}"
-
-    assert entries(merge(twice)) == [WANTED.entry, {"urlPrefix": "http://other:80"}]
-    assert entries(removed(read(twice))) == [{"urlPrefix": "http://other:80"}]
-    assert any("kube-scheduler refuses that twice" in text for text in texts(twice))
-
-
 @pytest.mark.parametrize("distribution", list(Distribution)[:3])
 def test_what_is_shipped_is_left_without_anything_of_ours(distribution):
     text = (MANIFESTS / SHIPPED[distribution][2]).read_text(encoding="utf-8")
 
-    assert sorted(yaml.safe_load(removed(read(text, distribution)))) == [
-        "apiVersion",
-        "clientConnection",
-        "kind",
-        "leaderElection",
-    ]
+    left = sorted(yaml.safe_load(removed(read(text, distribution))))
 
-
-def test_a_share_of_nodes_of_the_user_s_stays():
-    own = KUBEADM + NODES
-
-    assert removed(read(merge(own))) == own
+    assert left == ["apiVersion", "clientConnection", "kind", "leaderElection"]
 
 
 def test_without_our_entry_nothing_is_removed():

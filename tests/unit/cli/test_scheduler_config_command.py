@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +63,15 @@ def test_of_stdin_no_more_is_read_than_of_a_file(monkeypatch, capsys):
 
 
 FILES = f"--url {HTTPS} --tls-ca /a --tls-cert /b --tls-key /c --tls-server-name n"
+OWN_KEPT = f"extenders[0] ({LONGHORNS_URL}) leads to Longhorn's own extender: "
+UNKNOWN = f"extenders[0] ({URL}) manages longhorn.io/scheduler-extender, and it is not known"
+ELSEWHERE = "http://10.96.0.7:9504"
+PRINTED = {
+    "plain.yaml": f"kubeadm --url {URL}",
+    # By a service that still stands in Longhorn's namespace.
+    "before.yaml": f"secondary --url {LONGHORNS_URL}",
+}
+"""Files that the command has printed before."""
 ROWS: dict[str, tuple[int, str, str, str]] = {
     "plain": (0, f"kubeadm --url {URL}", f"urlPrefix: {URL}",
         f"note: {URL} is plain HTTP: kube-scheduler believes"),
@@ -81,8 +89,28 @@ ROWS: dict[str, tuple[int, str, str, str]] = {
     "check": (1, "kubeadm --check it.yaml", "it.yaml: 2 found", ""),
     "check-of-what-is-shipped": (0, f"k3s --check k3s.yaml --url {HTTPS}",
         f"extenders[0] ({HTTPS}) leads to this service: it is at the address of --url", ""),
+    # Longhorn's entry goes only if that is asked for.
+    "longhorns-checked": (1, "kubeadm --check theirs.yaml -o json", '"owner": "longhorns"', ""),
+    "longhorns-kept": (0, "kubeadm --remove theirs.yaml", OF_LONGHORN, f"warning: {OWN_KEPT}"),
+    "longhorns-refused": (2, f"kubeadm --url {URL} --merge theirs.yaml", "",
+        f"give --replace {LONGHORNS_URL} to put ours there"),
+    "longhorns-replaced": (0, f"kubeadm --url {URL} --merge theirs.yaml --replace {LONGHORNS_URL}",
+        f"urlPrefix: {URL}", f"note: {URL} is plain HTTP"),
+    # What is removed need not be reachable.
+    "longhorns-removed": (0, f"kubeadm --url {LONGHORNS_URL} --remove theirs.yaml",
+        f"!{LONGHORNS_URL}", ""),
+    # An address that may be anybody's is judged as ours until the URL says more.
+    "address-checked": (0, "kubeadm --check plain.yaml",
+        f"plain.yaml: nothing is missing or wrong\n{UNKNOWN}", ""),
+    "address-elsewhere-checked": (1, f"kubeadm --check plain.yaml --url {ELSEWHERE}", UNKNOWN, ""),
+    "address-kept": (2, "kubeadm --remove plain.yaml", "",
+        f"If it leads to this service, give --url {URL}\n"),
+    "address-refused": (2, f"kubeadm --merge plain.yaml --url {ELSEWHERE}", "",
+        f": give --replace {URL} to put ours there\n"),
+    "installed-before-and-removed": (0, f"secondary --url {LONGHORNS_URL} --remove before.yaml",
+        "!extenders", ""),
 }  # fmt: skip
-"""The exit status, the distribution and options, what is printed, and what is said beside it."""
+"""The exit status, the distribution and options, what is printed or not (`!`), and what is said."""
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -91,11 +119,15 @@ def test_a_configuration_or_its_flaws_are_printed(called, golden, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     Path("ca.crt").write_text(PEM)
     Path("it.yaml").write_bytes(OTHER.encode())
+    Path("theirs.yaml").write_text(OF_LONGHORN)
     Path("k3s.yaml").write_text((ROOT / "manifests" / "scheduler" / "k3s.yaml").read_text())
+    for file, printed in PRINTED.items():
+        Path(file).write_text(called("scheduler-config", "--distribution", *printed.split())[1])
 
     found, out, err = called("scheduler-config", "--distribution", *words.split())
 
-    assert (found, fact in out, note in err) == (status, True, True), (out, err)
+    assert (found, note in err) == (status, True), err
+    assert (fact.removeprefix("!") in out) is not fact.startswith("!"), out
     golden(f"scheduler-config/{name}", f"{out}\n# stderr\n{err}")
 
 
@@ -132,61 +164,6 @@ def test_options_that_cannot_be_used_are_said_in_a_line(complaints):
     assert "--merge, --check and --remove exclude each other" in text
 
 
-def test_longhorns_entry_goes_only_if_that_is_asked_for(tmp_path, monkeypatch, capfd):
-    monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
-    theirs = tmp_path / "theirs.yaml"
-    theirs.write_text(OF_LONGHORN)
-
-    assert run("--check", str(theirs), "-o", "json") == 1
-    checked = json.loads(capfd.readouterr().out)
-    assert run("--remove", str(theirs)) == 0
-    left = capfd.readouterr()
-    assert run("--url", URL, "--merge", str(theirs)) == 2
-    refused = capfd.readouterr()
-    assert run("--url", URL, "--merge", str(theirs), "--replace", LONGHORNS_URL) == 0
-    replaced = capfd.readouterr()
-
-    [entry] = checked["entries"]
-    assert (entry["index"], entry["url"], entry["owner"]) == (0, LONGHORNS_URL, "longhorns")
-    [_, flaw] = checked["flaws"]  # the first is of percentageOfNodesToScore
-    assert flaw["text"].startswith(
-        f"extenders[0] ({LONGHORNS_URL}) leads to Longhorn's own extender: "
-    )
-    assert flaw["remedy"].endswith(f" --merge with --replace {LONGHORNS_URL}")
-    assert left.out == OF_LONGHORN
-    assert left.err.startswith(f"warning: extenders[0] ({LONGHORNS_URL}) leads to Longhorn's own")
-    assert refused.out == ""
-    assert refused.err.startswith(f"error: {theirs}: extenders[0] ({LONGHORNS_URL}) leads to ")
-    assert f"give --replace {LONGHORNS_URL} to put ours there" in refused.err
-    urls = [each["urlPrefix"] for each in yaml.safe_load(replaced.out)["extenders"]]
-    assert urls == [URL, "http://127.0.0.1:9251"]
-    assert replaced.err.startswith(f"note: {URL} is plain HTTP")
-
-
-def test_an_address_that_may_be_anybodys_is_judged_as_ours_until_the_url_says_more(tmp_path, capfd):
-    assert run("--url", URL) == 0
-    plain = tmp_path / "plain.yaml"
-    plain.write_text(capfd.readouterr().out)
-    shipped = str(plain)
-    elsewhere = "http://10.96.0.7:9504"
-    owner = f"extenders[0] ({URL}) manages longhorn.io/scheduler-extender, and it is not known"
-
-    assert run("--check", shipped) == 0
-    checked = capfd.readouterr().out.splitlines()
-    assert run("--check", shipped, "--url", elsewhere) == 1
-    assert run("--remove", shipped) == 2
-    kept = capfd.readouterr().err
-    assert run("--merge", shipped, "--url", elsewhere) == 2
-    refused = capfd.readouterr().err
-
-    assert checked[0] == f"{shipped}: nothing is missing or wrong"
-    assert checked[1].startswith(owner)
-    assert kept.startswith(f"error: {shipped}: {owner}")
-    assert kept.endswith(f"If it leads to this service, give --url {URL}\n")
-    assert refused.startswith(f"error: {shipped}: {owner}")
-    assert refused.endswith(f": give --replace {URL} to put ours there\n")
-
-
 def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url(
     tmp_path, capfdbinary
 ):
@@ -196,18 +173,6 @@ def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url
 
     assert run("--url", LONGHORNS_URL, "--merge", str(before), distribution="secondary") == 0
     assert capfdbinary.readouterr().out == before.read_bytes()
-    assert run("--url", LONGHORNS_URL, "--remove", str(before), distribution="secondary") == 0
-    assert b"extenders" not in capfdbinary.readouterr().out
-
-
-def test_what_is_removed_need_not_be_reachable(tmp_path, capfdbinary):
-    by_name = tmp_path / "by-name.yaml"
-    by_name.write_text(OF_LONGHORN)
-
-    assert run("--url", LONGHORNS_URL, "--remove", str(by_name)) == 0
-
-    [other] = yaml.safe_load(capfdbinary.readouterr().out)["extenders"]
-    assert other["urlPrefix"] == "http://127.0.0.1:9251"
 
 
 def test_a_certificate_has_the_name_of_the_service_in_its_namespace(monkeypatch, capfdbinary):
