@@ -27,7 +27,6 @@ from tests.integration.processes import (
     CLIENT,
     EPOCH,
     LEASES,
-    Condition,
     LoopProcess,
     LoopProcesses,
     client_of,
@@ -268,15 +267,6 @@ class Processes(LoopProcesses[Process]):
         answer = await self.ask()
         return answer is not None and answer.is_verdict
 
-    def is_answered_with(self, text: str, pod: str = "pair") -> Condition:
-        """Build the condition that the error kube-scheduler is told contains *text*."""
-
-        async def told() -> bool:
-            answer = await self.ask(pod)
-            return answer is not None and text in answer.error
-
-        return told
-
     def _read_addresses(self) -> list[str]:
         slices = [
             each
@@ -290,16 +280,6 @@ class Processes(LoopProcesses[Process]):
             int(each.pod.removeprefix("extender-")): each for each in self.all
         }
         return [latest.get(number) for number in range(max(latest, default=-1) + 1)]
-
-
-def setting(name: str, value: str) -> Object:
-    """Build a Longhorn Setting."""
-    return {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "Setting",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "value": value,
-    }
 
 
 @cache

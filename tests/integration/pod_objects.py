@@ -54,7 +54,7 @@ def volume_objects(claim: Object) -> list[Object]:
     ]
 
 
-def replica_object(claim: Object, node: str, number: int, **spec: Any) -> Object:
+def replica_object(claim: Object, node: str, **spec: Any) -> Object:
     """Build a replica of a claim's volume, on a disk if a node is given."""
     fields = {
         "volumeName": volume_name(claim),
@@ -65,7 +65,7 @@ def replica_object(claim: Object, node: str, number: int, **spec: Any) -> Object
         "healthyAt": "",
         "failedAt": "",
     }
-    return document("Replica", f"{volume_name(claim)}-r-{number}", spec={**fields, **spec})
+    return document("Replica", f"{volume_name(claim)}-r-1", spec={**fields, **spec})
 
 
 def _size(claim: Object) -> str:

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-import msgspec
-
 from extender.holds import End
 from tests.builders import node_document, runner_documents
 from tests.fakes import Call, Object
@@ -98,11 +96,9 @@ class World:
         answer = await self.ask(pod, *nodes)
         assert answer.accepted == list(nodes or self.nodes), answer
 
-    async def reject(self, *pods: str) -> None:
-        """Have pods rejected everywhere, one after another."""
-        for pod in pods:
-            assert not (await self.ask(pod)).accepted
-            await asyncio.sleep(0.01)
+    async def reject(self, pod: str) -> None:
+        """Have a pod rejected everywhere."""
+        assert not (await self.ask(pod)).accepted
 
     def request(self, pod: str, *nodes: str) -> bytes:
         """Return kube-scheduler's request for a pod as it is now."""
@@ -180,20 +176,19 @@ class World:
 
     # What kube-scheduler does.
 
-    def nominate(self, pod: str, node: str = "") -> None:
-        """Say where a pod is going to be bound, or take that back."""
+    def nominate(self, pod: str, node: str) -> None:
+        """Say where a pod is going to be bound."""
         self._set_status(pod, nominatedNodeName=node)
 
-    def refuse(self, pod: str, message: str = "0/3 nodes are available", at: str = "1") -> None:
+    def refuse(self, pod: str) -> None:
         """Say that an attempt came to nothing."""
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-        written = {**condition, "message": message, "lastTransitionTime": at}
-        self._set_status(pod, conditions=[written], nominatedNodeName="")
+        self._set_status(pod, conditions=[condition], nominatedNodeName="")
 
-    def select(self, claim: str, node: str = "") -> None:
-        """Say where a claim is to be provisioned, or take that back."""
+    def select(self, claim: str, node: str) -> None:
+        """Say where a claim is to be provisioned."""
         found = self.of("persistentvolumeclaims", claim)
-        annotations = {"volume.kubernetes.io/selected-node": node} if node else {}
+        annotations = {"volume.kubernetes.io/selected-node": node}
         self.server.put({**found, "metadata": {**found["metadata"], "annotations": annotations}})
 
     def bind(self, pod: str, node: str) -> None:
@@ -220,17 +215,16 @@ class World:
         assert found is not None, name
         self.server.put({**found, "spec": {**found["spec"], "nodeID": node}})
 
-    def place(self, claim: str, node: str = "", *, number: int = 1, **spec: Any) -> None:
+    def place(self, claim: str, node: str = "", **spec: Any) -> None:
         """Write a replica of a claim's volume, on a disk if a node is given."""
         found = self.of("persistentvolumeclaims", claim)
-        self.server.put(replica_object(found, node, number, **spec))
+        self.server.put(replica_object(found, node, **spec))
 
-    def run(self, pod: str, node: str, *claims: str) -> None:
-        """Bind a pod and place its volumes there, all at once."""
+    def run(self, pod: str, node: str) -> None:
+        """Bind a pod and place the volume of its claim there, all at once."""
         self.bind(pod, node)
-        for claim in claims or (pod,):
-            self.provision(claim)
-            self.place(claim, node)
+        self.provision(pod)
+        self.place(pod, node)
 
     def volume(self, claim: str) -> str:
         """Return the name of a claim's volume, made or to be made."""
@@ -274,8 +268,6 @@ async def serving(
     count: int = 1,
     *,
     nodes: tuple[str, ...] = (ONE, TWO, THREE),
-    seed: int = 0,
-    latency_seconds: float = 0.01,
     wait_seconds: float = 0.0,
     **settings: Any,
 ) -> AsyncIterator[World]:
@@ -284,14 +276,11 @@ async def serving(
     Args:
         count: How many instances run.
         nodes: The nodes of the cluster that are asked about.
-        seed: Of all chance.
-        latency_seconds: Most that a request to the API server takes there and back.
         wait_seconds: Longest that an answer waits for the nodes of other pods.
         settings: The other settings of the instances.
     """
     async with Processes(
-        seed,
-        latency_seconds=latency_seconds,
+        latency_seconds=0.01,
         debug=True,
         filter_wait_seconds=wait_seconds,
         **settings,
@@ -311,8 +300,3 @@ def wakes(call: Call) -> bool:
 def follows(call: Call) -> bool:
     """Whether a call is the watch of one of our pods."""
     return (call.verb, call.resource, call.namespace) == ("watch", "pods", "default")
-
-
-def event(type_: str, pod: Object) -> bytes:
-    """Build a line of a watch."""
-    return msgspec.json.encode({"type": type_, "object": pod}) + b"\n"

@@ -1,10 +1,10 @@
 """What becomes of holds shows in the metrics, and in one line of the log for each."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from structlog.testing import capture_logs
-from structlog.typing import EventDict
 
 from extender import Mode
 from extender.holds import End
@@ -24,30 +24,15 @@ def observed(world: World, name: str, **labels: str) -> tuple[float, float]:
     return count, round(world.count(f"{name}_sum", None, **labels), 1)
 
 
-def ends_of(lines: list[EventDict]) -> list[EventDict]:
-    return [line for line in lines if line["event"] == "hold.ended"]
-
-
-async def test_holds_are_counted_by_state():
-    async with serving() as world:
-        await world.add_pods("first", "second", "third", gib=10)
-        await world.accept("first")
-        await world.accept("second")
-        await world.accept("third")
-        world.select("third", ONE)
-        await world.settled()
-
-        assert world.count("holds", state="open") == 2
-        assert world.count("holds", state="chosen") == 1
-
-
 async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts():
     async with serving() as world:
         await world.add_pods("first")
         await world.accept("first")
+        assert world.count("holds", state="open") == 1
         await asyncio.sleep(1)
         world.select("first", ONE)
         await asyncio.sleep(2)
+        assert world.count("holds", state="chosen") == 1
         world.bind("first", ONE)
         await asyncio.sleep(3)
         world.provision("first")
@@ -56,23 +41,9 @@ async def test_a_pod_that_goes_all_the_way_is_timed_in_three_parts():
 
         assert observed(world, CHOSEN) == (1, 1.0)
         assert observed(world, WAITED, pod_scheduled="true") == (1, 3.0)
-        assert observed(world, WAITED, pod_scheduled="false") == (0, 0.0)
         assert observed(world, RESERVED, replicas_scheduled="true") == (1, 3.0)
-        assert observed(world, RESERVED, replicas_scheduled="false") == (0, 0.0)
         assert world.ended(End.CONFIRMED) == 1
         assert world.count("holds", state="chosen") == 0
-
-
-async def test_a_pod_that_is_not_bound_is_timed_until_the_end():
-    async with serving() as world:
-        await world.add_pods("first")
-        await world.accept("first")
-
-        await asyncio.sleep(6)
-
-        assert observed(world, WAITED, pod_scheduled="false") == (1, 5.0)
-        assert observed(world, WAITED, pod_scheduled="true") == (0, 0.0)
-        assert observed(world, CHOSEN) == (0, 0.0)
 
 
 async def test_a_pod_whose_replicas_are_not_placed_is_timed_until_the_end():
@@ -105,18 +76,6 @@ async def test_in_mode_node_the_time_for_placing_begins_with_the_binding():
         assert observed(world, RESERVED, replicas_scheduled="false") == (1, PLACING_SECONDS)
 
 
-def let_time_run_out(_: World) -> None:
-    """Do nothing."""
-
-
-def bind_and_place_late(world: World) -> None:
-    """Bind the pod, with five seconds for its replicas."""
-    world.set_config(node_reservation_timeout="5")
-    world.bind("first", TWO)
-    world.provision("first")
-    world.attach("first", TWO)
-
-
 async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood_still():
     async with serving() as world:
         await world.add_pods("first")
@@ -135,19 +94,30 @@ async def test_a_hold_does_not_end_by_what_is_on_its_way_to_a_process_that_stood
         assert [(each.pod, each.state) for each in await world.held()] == [("first", "chosen")]
 
 
-ENDS = [
-    pytest.param(let_time_run_out, "not_chosen", "", 5.0, id="nothing"),
-    pytest.param(lambda world: world.delete_pod("first"), "pod_gone", "", 0.2, id="deleted"),
-    pytest.param(lambda world: world.refuse("first"), "unscheduled", "", 2.2, id="refused"),
-    pytest.param(bind_and_place_late, "not_placed", TWO, 5.2, id="bound"),
-    pytest.param(lambda world: world.run("first", TWO), "confirmed", TWO, 0.2, id="run"),
-    pytest.param(
-        lambda world: world.set_config(enabled="false"), "handed_over", "", 0.5, id="disabled"
-    ),
-]
+def let_time_run_out(_: World) -> None:
+    """Do nothing."""
 
 
-@pytest.mark.parametrize(("step", "why", "node", "seconds"), ENDS)
+def bind_and_place_late(world: World) -> None:
+    """Bind the pod, with five seconds for its replicas."""
+    world.set_config(node_reservation_timeout="5")
+    world.bind("first", TWO)
+    world.provision("first")
+    world.attach("first", TWO)
+
+
+ENDS: dict[str, tuple[Callable[[World], None], str, str, float]] = {
+    # What is done, and the cause, the node and the seconds of the line.
+    "nothing": (let_time_run_out, "not_chosen", "", 5.0),
+    "deleted": (lambda world: world.delete_pod("first"), "pod_gone", "", 0.2),
+    "refused": (lambda world: world.refuse("first"), "unscheduled", "", 2.2),
+    "bound": (bind_and_place_late, "not_placed", TWO, 5.2),
+    "run": (lambda world: world.run("first", TWO), "confirmed", TWO, 0.2),
+    "disabled": (lambda world: world.set_config(enabled="false"), "handed_over", "", 0.5),
+}
+
+
+@pytest.mark.parametrize(("step", "why", "node", "seconds"), ENDS.values(), ids=ENDS)
 async def test_each_end_is_one_line(step, why, node, seconds):
     async with serving() as world:
         await world.add_pods("first")
@@ -157,7 +127,7 @@ async def test_each_end_is_one_line(step, why, node, seconds):
             step(world)
             await asyncio.sleep(7)
 
-        [line] = ends_of(lines)
+        [line] = [line for line in lines if line["event"] == "hold.ended"]
         assert line.pop("seconds") == pytest.approx(seconds, abs=0.5)
         assert line == {
             "event": "hold.ended",
@@ -166,17 +136,6 @@ async def test_each_end_is_one_line(step, why, node, seconds):
             "node": node,
             "why": why,
         }
-
-
-async def test_a_pod_that_is_asked_about_again_has_a_line_for_each_hold():
-    async with serving() as world:
-        await world.add_pods("first")
-        with capture_logs() as lines:
-            for _ in range(3):
-                await world.accept("first")
-
-        assert [line["why"] for line in ends_of(lines)] == [End.REPLACED, End.REPLACED]
-        assert observed(world, WAITED, pod_scheduled="false")[0] == 2
 
 
 async def test_who_waits_to_be_woken_is_counted():

@@ -111,7 +111,7 @@ class Cluster:
     def place(self, claim: str, node: str) -> None:
         """Provision a claim, and place its replica."""
         found = self.of("persistentvolumeclaims", claim)
-        replica = replica_object(found, node, 1, healthyAt="2026-01-01T00:00:00Z")
+        replica = replica_object(found, node, healthyAt="2026-01-01T00:00:00Z")
         for obj in (*volume_objects(found), replica):
             self._server.put(obj)
         bound = {**found["spec"], "volumeName": volume_name(found)}
