@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from app.config import CONTROLLER_NAME
-from cli.running import run_command
 from tests.fakes import DISK_SCHEDULES, Call, FakeApiServer, Object, in_a_thread
 from tests.fakes.installed import instance_pod, service
 from tests.integration.instances import NOT_KNOWING, filter_request
@@ -164,12 +163,3 @@ def test_the_controller_leads_serves_its_health_and_gives_the_lease_back(tmp_pat
     leases = written(server.calls, "leases")
     assert {lease["metadata"]["name"] for lease in leases} == {CONTROLLER_NAME}
     assert leases[-1]["spec"]["holderIdentity"] == ""
-
-
-def test_a_setting_that_the_controller_does_not_have_is_an_error_of_one_line(monkeypatch, capsys):
-    monkeypatch.setenv("EXTENDER_STEP_LIMIT", "1")
-
-    assert run_command(["disk-schedule-controller"]) == 2
-
-    [line] = capsys.readouterr().err.splitlines()
-    assert "there is no setting 'EXTENDER_STEP_LIMIT'" in line
