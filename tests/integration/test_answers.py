@@ -43,12 +43,3 @@ async def test_only_the_leader_keeps_the_connection_of_a_bad_request(verb, body)
         bad = [await verb(each, body=body) for each in (processes.leader, *processes.standbys)]
 
         assert [(each.status, each.closes) for each in bad if each] == [(400, False), (400, True)]
-
-
-async def test_the_same_question_gets_the_same_bytes():
-    async with Processes() as processes:
-        await processes.start_all(1)
-
-        answers = [await processes.ask(pod) for pod in ("quad", "pair", "single") for _ in range(3)]
-
-        assert len({answer.body for answer in answers if answer}) == 3

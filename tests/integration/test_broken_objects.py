@@ -1,28 +1,26 @@
 """Objects that cannot be read, in lists and as news: only what belongs to them suffers."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from tests.fakes import Object
+from tests.fakes.installed import LONGHORN
 from tests.integration.instances import VIRTUAL_TIME, Answer, Processes
 
 pytestmark = VIRTUAL_TIME
 
 
-async def answer_of(processes: Processes, pod: str = "pair") -> Answer:
-    answer = await processes.ask(pod)
+async def answer_of(processes: Processes) -> Answer:
+    answer = await processes.ask()
     assert answer is not None
     return answer
 
 
-def spoil(processes: Processes, resource: str, name: str, namespace: str, **fields: Any) -> Object:
-    """Put nonsense into an object; return what it was."""
-    found = processes.server.get(resource, name, namespace)
+def spoil(processes: Processes) -> None:
+    """Put nonsense into a node."""
+    found = processes.server.get("nodes.longhorn.io", "node-3", LONGHORN)
     assert found is not None
-    processes.server.put({**found, **fields})
-    return found
+    processes.server.put({**found, "spec": {"disks": [1, 2]}})
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
@@ -30,7 +28,7 @@ async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late):
     async with Processes() as processes:
         if late:
             await processes.start_all(1)
-        spoil(processes, "nodes.longhorn.io", "node-3", "longhorn-system", spec={"disks": [1, 2]})
+        spoil(processes)
         if not late:
             await processes.start_all(1)
         await asyncio.sleep(0.1)
@@ -41,33 +39,14 @@ async def test_a_node_that_cannot_be_read_is_rejected_alone(*, late):
         assert "cannot be read" in answer.rejected["node-3"]
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["listed", "watched"])
-async def test_a_claim_that_cannot_be_read_fails_its_own_pod_alone(*, late):
-    async with Processes() as processes:
-        if late:
-            await processes.start_all(1)
-        spoil(
-            processes, "persistentvolumeclaims", "single-a", "default", spec={"resources": "much"}
-        )
-        if not late:
-            await processes.start_all(1)
-        await asyncio.sleep(0.1)
-
-        single, pair = await answer_of(processes, "single"), await answer_of(processes)
-
-        assert "single-a" in single.error
-        assert pair.accepted == ["node-2", "node-3", "node-4"]
-
-
 async def test_a_broken_object_does_not_keep_an_instance_from_leading():
     async with Processes() as processes:
-        for resource in ("volumes", "replicas", "settings", "backingimages"):
-            kind = {"volumes": "Volume", "replicas": "Replica", "settings": "Setting"}
+        for kind in ("Volume", "Replica", "Setting", "BackingImage"):
             processes.server.put(
                 {
                     "apiVersion": "longhorn.io/v1beta2",
-                    "kind": kind.get(resource, "BackingImage"),
-                    "metadata": {"name": "broken", "namespace": "longhorn-system"},
+                    "kind": kind,
+                    "metadata": {"name": "broken", "namespace": LONGHORN},
                     "spec": [],
                     "value": [],
                 }

@@ -7,11 +7,9 @@ the first node's disk has a DiskSchedule.
 import asyncio
 from collections.abc import Mapping
 
-import pytest
-
 from extender.holds import End
 from tests.builders import GIB, conditions, document
-from tests.fakes import DISK_SCHEDULES, Answer, Call, Fault, Refused
+from tests.fakes import DISK_SCHEDULES
 from tests.integration.instances import VIRTUAL_TIME
 from tests.integration.scheduling import ONE, THREE, TWO, World, serving
 
@@ -19,8 +17,6 @@ pytestmark = VIRTUAL_TIME
 
 NOTICED_SECONDS = 32.0
 """An absent kind is asked for every half minute."""
-MENDED_SECONDS = 42.0
-"""The same after the longest pause of a failure."""
 OTHERS = [TWO, THREE]
 
 
@@ -62,37 +58,18 @@ async def accepted(world: World) -> list[str]:
     return (await world.ask("first")).accepted
 
 
-def reads(call: Call) -> bool:
-    return call.resource == "diskschedules"
-
-
-def noise(call: Call) -> bool:
-    """Whether a call is about the kind: its objects, or whether there is such a kind."""
-    return not call.resource or reads(call)
-
-
-@pytest.mark.parametrize(
-    "faults",
-    [
-        pytest.param([], id="calm"),
-        pytest.param([Fault(Refused(), noise, 5)], id="refused"),
-        pytest.param([Fault(Answer(404), reads, 3)], id="404"),
-    ],
-)
-async def test_disks_are_counted_by_them_while_they_are_served(faults):
+async def test_disks_are_counted_by_them_while_they_are_served():
     async with serving(2) as world:
         await world.add_pods("first")
         assert await accepted(world) == [ONE, *OTHERS]
 
         for _ in range(2):
-            world.server.faults = [*faults]
             install(world)
-            await asyncio.sleep(MENDED_SECONDS)
+            await asyncio.sleep(NOTICED_SECONDS)
             assert await accepted(world) == OTHERS
 
-            world.server.faults = [*faults]
             uninstall(world)
-            await asyncio.sleep(MENDED_SECONDS)
+            await asyncio.sleep(NOTICED_SECONDS)
             assert await accepted(world) == [ONE, *OTHERS]
 
         assert [await each.unready() for each in world.processes.all] == ["", ""]

@@ -29,6 +29,7 @@ async def test_another_instance_answers_within_two_seconds(seed, count):
         await processes.until(processes.is_answered, within=HAND_OVER_SECONDS)
         assert processes.points_at(processes.leader)
         assert leaving.ended.done()
+        assert not leaving.is_connected
 
 
 async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come():
@@ -48,19 +49,6 @@ async def test_an_instance_that_ends_says_so_as_long_as_requests_may_come():
         assert {(answer.error, answer.closes) if answer else None for answer in answers} == {
             ("this instance of the extender is shutting down", True)
         }
-
-
-@pytest.mark.parametrize("role", ["leader", "standby"])
-async def test_an_end_closes_the_connection(role):
-    async with Processes() as processes:
-        await processes.start_all(2)
-        leaving = processes.leader if role == "leader" else processes.standbys[0]
-
-        leaving.terminate()
-        await processes.until(leaving.ended.done, within=1)
-
-        assert not leaving.is_connected
-        assert leaving.ended.exception() is None
 
 
 async def test_a_part_that_fails_ends_the_process_which_hands_over_all_the_same():

@@ -50,15 +50,3 @@ async def test_a_service_that_is_off_from_the_start_never_leads():
         await processes.always(lambda: processes.lease() is None, seconds=10)
 
         assert processes.addresses() == []
-
-
-async def test_enabled_again_it_leads_again():
-    async with Processes() as processes:
-        await processes.start_all(3)
-        processes.server.put(config_map(scheduler_extender_enabled="false"))
-        await processes.until(lambda: is_off(processes), within=2)
-
-        processes.server.put(config_map(scheduler_extender_enabled="true"))
-
-        await processes.until(processes.is_answered, within=2)
-        assert (await processes.leader.get("/readyz")).text == "ok"

@@ -31,20 +31,6 @@ async def test_others_have_no_score_and_close_the_connection():
         assert {tuple(each) for each in answers if each} == {(503, True, error)}
 
 
-async def test_who_is_disabled_has_no_score():
-    async with serving() as world:
-        world.add_pod("first")
-        leader = world.leader
-        world.set_config(enabled="false")
-        await world.settled()
-
-        answer = await leader.prioritize(body=world.request("first"))
-
-        assert answer is not None
-        assert (answer.status, answer.closes) == (503, True)
-        assert "disabled" in json.loads(answer.body)["error"]
-
-
 async def test_balance_is_what_the_setting_says():
     async with serving(balance=Balance.PACK) as world:
         await world.add_pods("first", "second", gib=40)
