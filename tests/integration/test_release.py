@@ -33,7 +33,7 @@ class Cluster:
         self.lines: list[str] = []
         self.server.put(config_map(scheduler_extender_inject="true"))
         for name in NAMES:
-            self.server.put(deployment(name))
+            self.server.put(ours("apps/v1", "Deployment", name))
             self.server.put(lease(name, holder=f"{name}-7d9f-abcde_1"))
 
     def installation(self, scheduler: str = SCHEDULER) -> Installation:
@@ -56,22 +56,14 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def deployment(name: str) -> Object:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {},
-    }
+def ours(api_version: str, kind: str, name: str, **spec: str) -> Object:
+    """Build an object of the installation."""
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def lease(name: str, holder: str = "") -> Object:
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"holderIdentity": holder},
-    }
+def lease(name: str, holder: str) -> Object:
+    return ours("coordination.k8s.io/v1", "Lease", name, holderIdentity=holder)
 
 
 def pod(name: str, *, asks: bool = True, owner: str = "", **spec: Any) -> Object:
@@ -107,34 +99,20 @@ async def test_it_cannot_begin_where_nothing_is_installed():
         await Installation(connection, NAMESPACE, SCHEDULER, print).begin()
 
 
-async def test_at_the_end_nothing_that_acts_is_left(cluster):
+async def test_nothing_that_acts_is_left_and_each_can_do_its_last_work(cluster):
     await cluster.installation().end()
 
     assert cluster.injects == "false"
-    assert cluster.names(DEPLOYMENTS) == []
-    assert cluster.names(LEASES) == []
+    assert cluster.names(DEPLOYMENTS) == cluster.names(LEASES) == []
     assert cluster.lines == ["no pod that asks for the extender waits for a node"]
-
-
-async def test_it_ends_in_an_order_in_which_each_can_do_its_last_work(cluster):
-    await cluster.installation().end()
-
-    changed = [
-        (call.verb, call.resource, call.name)
-        for call in cluster.server.calls
-        if call.verb in ("patch", "delete")
-    ]
-    assert changed == [
+    changing = [each for each in cluster.server.calls if each.verb in ("patch", "delete")]
+    assert [(call.verb, call.resource, call.name) for call in changing] == [
         ("patch", "configmaps", NAME),
         *(("delete", "deployments", name) for name in NAMES),
         *(("delete", "leases", name) for name in NAMES),
     ]
 
-
-async def test_twice_ended_it_is_ended(cluster):
     await cluster.installation().end()
-    await cluster.installation().end()
-
     assert cluster.names(DEPLOYMENTS) == []
 
 
@@ -203,20 +181,17 @@ async def test_of_thousands_some_are_named(cluster):
     assert cluster.lines[20:22] == ["  default/bare-0019", "  and 1180 more"]
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"containers": None},
-        {"containers": [{"name": "a", "resources": None}]},
-        {
-            "containers": [
-                {"name": "a", "resources": {"limits": None, "requests": {RESOURCE: None}}}
-            ]
-        },
-        {"schedulerName": None, "initContainers": None},
-        {"initContainers": [{"name": "i"}, {"name": "j", "resources": {}}]},
-    ],
-)
+ODD: dict[str, dict[str, Any]] = {
+    "containers-null": {"containers": None},
+    "resources-null": {"containers": [{"name": "a", "resources": None}]},
+    "limits-and-request-null": {"containers": [
+        {"name": "a", "resources": {"limits": None, "requests": {RESOURCE: None}}}]},
+    "scheduler-and-init-containers-null": {"schedulerName": None, "initContainers": None},
+    "resources-missing": {"initContainers": [{"name": "i"}, {"name": "j", "resources": {}}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 async def test_odd_pods_stop_nothing(cluster, odd):
     cluster.server.put(pod("odd", asks=False, **odd))
 
@@ -233,12 +208,7 @@ async def test_before_the_second_scheduler_goes_it_gets_no_more_pods(cluster):
 
 
 async def test_without_a_second_scheduler_an_upgrade_pauses_nothing(cluster):
-    connection = Connection(cluster.server.client("release"))
-    await connection.request(
-        "DELETE",
-        f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{SCHEDULER}",
-        deadline_seconds=1,
-    )
+    cluster.server.delete(DEPLOYMENTS, SCHEDULER, NAMESPACE)
 
     await cluster.installation().pause()
 
