@@ -160,7 +160,7 @@ async def test_a_patch_takes_single_names_out(api_client, path):
 
 
 @pytest.mark.parametrize("value", [None, [], [{"type": "Ready", "status": "True"}]])
-async def test_valuemay_be_null(api_client, path, value):
+async def test_conditions_may_be_null(api_client, path, value):
     created = await ask(api_client, "POST", path, body=schedule())
 
     body = changed(created, "status", conditions=value)

@@ -114,15 +114,9 @@ DISK_SCHEDULES = structs.replace(
     _longhorn("diskschedules", "DiskSchedule"), has_status=True, splits_status=True
 )
 """A kind that clusters may do without, as no release has it yet: served only once it is added."""
-SCHEDULER_RESOURCES = (
-    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
-    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
-)
-"""Kinds that kube-scheduler reads and the service does not."""
 PLAN_RESOURCES = (
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
     Resource("apps", "v1", "statefulsets", "StatefulSet"),
-    Resource("apps", "v1", "deployments", "Deployment"),
     Resource("apps", "v1", "replicasets", "ReplicaSet"),
     Resource("apps", "v1", "daemonsets", "DaemonSet"),
     Resource("batch", "v1", "jobs", "Job"),

@@ -11,7 +11,6 @@ from tests.actors.api import Object
 from tests.actors.scheduler import Reply, Verb
 from tests.fakes import Call
 from tests.fakes.installed import ipv4, ipv6
-from tests.fakes.resources import SCHEDULER_RESOURCES
 from tests.integration.instances import NODES, Process, Processes
 
 EXAMPLE_KINDS = (
@@ -51,8 +50,6 @@ class Service(Processes):
             for obj in self.server.list(resource):
                 metadata = obj["metadata"]
                 self.server.delete(resource, metadata["name"], metadata.get("namespace", ""))
-        for kind in SCHEDULER_RESOURCES:
-            self.server.add_resource(kind)
 
     async def post(self, verb: Verb, body: bytes) -> Reply | None:
         """POST as kube-scheduler does; None if the connection breaks or is refused.

@@ -22,7 +22,6 @@ from tests.actors.longhorn.objects import condition
 from tests.actors.longhorn.standing import placed
 from tests.builders import volume
 from tests.fakes import FakeApiServer
-from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
 from tests.simulation.attaching import Attaching
 from tests.simulation.truth import Truth
 
@@ -36,7 +35,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.now = 1.0
-        self.server = FakeApiServer(Random(1), resources=(*RESOURCES, *SCHEDULER_RESOURCES))
+        self.server = FakeApiServer(Random(1))
         truth = Truth(self.server)
         for node in (NODE, OTHER):
             self.put(kinds.LONGHORN_NODES, longhorn_node(node, {"disk-1": 2**30}))

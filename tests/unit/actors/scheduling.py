@@ -13,7 +13,6 @@ from tests.actors.longhorn import storage_class
 from tests.actors.provisioner import SELECTED_NODE
 from tests.actors.scheduler import Configuration, Event, Forgotten, Reply, Scheduler, Verb
 from tests.fakes import FakeApiServer
-from tests.fakes.resources import RESOURCES, SCHEDULER_RESOURCES
 
 NODES = ("node-1", "node-2", "node-3")
 
@@ -73,7 +72,7 @@ class Stage:
     """
 
     def __init__(self, *claims: str, **configuration: Any) -> None:
-        self.server = FakeApiServer(Random(0), resources=(*RESOURCES, *SCHEDULER_RESOURCES))
+        self.server = FakeApiServer(Random(0))
         self.extender = Extender()
         self.events: list[Event] = []
         self._configuration = Configuration(**configuration)

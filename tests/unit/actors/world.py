@@ -21,7 +21,7 @@ from tests.actors.longhorn import (
     storage_class,
 )
 from tests.fakes import FakeApiServer
-from tests.fakes.resources import DISK_SCHEDULES, RESOURCES, SCHEDULER_RESOURCES
+from tests.fakes.resources import DISK_SCHEDULES, RESOURCES
 
 GIB = 2**30
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ class World:
         upgrades: bool = False,
     ) -> None:
         self.random = Random(seed)
-        resources = (*RESOURCES, *SCHEDULER_RESOURCES, DISK_SCHEDULES)
+        resources = (*RESOURCES, DISK_SCHEDULES)
         self.server = FakeApiServer(Random(self.random.random()), resources=resources)
         self.server.latency = lambda _: (
             self.random.uniform(0, 0.01),
