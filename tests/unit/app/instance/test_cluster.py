@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from math import isnan
@@ -74,31 +74,28 @@ class Running:
 
     def __init__(self, connection: Connection, settings: Settings) -> None:
         self.metrics = Metrics(CollectorRegistry(), version="1")
-        clock = asyncio.get_running_loop().time
-        self.cluster = LiveCluster(
-            Surroundings(
-                connection, clock, lambda: datetime(2026, 1, 1, tzinfo=UTC), random.Random(2)
-            ),
-            settings,
-            self.metrics,
-        )
+        date, self._clock = datetime(2026, 1, 1, tzinfo=UTC), asyncio.get_running_loop().time
+        around = Surroundings(connection, self._clock, lambda: date, random.Random(2))
+        self.cluster = LiveCluster(around, settings, self.metrics)
+
+    @property
+    def settings(self) -> LiveSettings:
+        return self.cluster.live_settings
+
+    @property
+    def nodes(self) -> set[str]:
+        return {*self.cluster.view.spaces}
 
     @property
     def gaps(self) -> dict[str, str]:
-        now = asyncio.get_running_loop().time()
-        return {gap.kind: gap.why for gap in self.cluster.gaps(now)}
+        return {gap.kind: gap.why for gap in self.cluster.gaps(self._clock())}
 
     @property
-    def troubles(self) -> dict[str, str | None]:
-        now = asyncio.get_running_loop().time()
-        return {gap.kind: gap.trouble for gap in self.cluster.gaps(now)}
+    def troubles(self) -> dict[str, str]:
+        return {gap.kind: str(gap.trouble) for gap in self.cluster.gaps(self._clock())}
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"{PREFIX}{name}", labels)
-
-    @property
-    def settings_errors(self) -> float | None:
-        return self.value("settings_errors_total")
 
 
 @asynccontextmanager
@@ -116,13 +113,9 @@ async def live(server: FakeApiServer, **settings: Any) -> AsyncIterator[Running]
             await asyncio.wait(tasks)
 
 
-def config_map(name: str = NAME, *, namespace: str = NAMESPACE, **data: str) -> dict[str, Any]:
-    given = {key.replace("_", "-"): value for key, value in data.items()}
-    return core_document("ConfigMap", name, metadata={"namespace": namespace}, data=given)
-
-
-def longhorn_setting(name: str, value: str) -> dict[str, Any]:
-    return document("Setting", name, value=value)
+def config_map(data: object, *, name: str = NAME, namespace: str = NAMESPACE) -> dict[str, Any]:
+    metadata, given = {"namespace": namespace}, {} if data is None else {"data": data}
+    return core_document("ConfigMap", name, metadata=metadata, **given)
 
 
 async def test_view_is_that_of_the_same_objects_read_at_once(server):
@@ -137,14 +130,9 @@ async def test_view_is_that_of_the_same_objects_read_at_once(server):
             for kind in KINDS[:8]
             for each in server.list(kind, "longhorn-system" if "longhorn" in kind else "")
         ]
-        expected = build_view(objects_of(*map(read, listed)))
-        view = running.cluster.view
-        assert (view.spaces, view.claims, view.volumes, view.replicas) == (
-            expected.spaces,
-            expected.claims,
-            expected.volumes,
-            expected.replicas,
-        )
+        expected, view = build_view(objects_of(*map(read, listed))), running.cluster.view
+        for field in ("spaces", "claims", "volumes", "replicas"):
+            assert getattr(view, field) == getattr(expected, field)
 
 
 async def test_every_kind_is_a_gap_before_it_is_listed(server):
@@ -177,17 +165,17 @@ async def test_cluster_is_complete_once_all_kinds_are_listed(server, kind):
     """One kind is forbidden; the others are known meanwhile, and no settings are followed."""
     plural, _, group = kind.partition(".")
     server.authorize = lambda call: (call.resource, call.group) != (plural, group)
-    server.put(config_map(scheduler_extender_enabled="false"))
+    server.put(config_map({ENABLED: "false"}))
     async with live(server) as running:
         await asyncio.sleep(30)
         assert running.gaps == {kind: "not listed yet"}
-        assert "forbidden" in str(running.troubles[kind])
+        assert "forbidden" in running.troubles[kind]
 
         server.authorize = None
         await asyncio.sleep(10)
         assert running.gaps == {}
-        assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
-        assert running.cluster.live_settings.enabled is False
+        assert running.nodes == {"node-1", "node-2"}
+        assert running.settings == LiveSettings(enabled=False)
 
 
 async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(server):
@@ -196,135 +184,101 @@ async def test_what_was_not_heard_of_for_too_long_is_a_gap_of_constant_text(serv
         with server.outage():
             await asyncio.sleep(110)
             assert running.gaps == {}
-            texts = set()
+            late = dict.fromkeys([*KINDS, *ADVISORY], "not heard of for more than 120 s")
             for _ in range(20):
                 await asyncio.sleep(15)
-                texts.add(tuple(running.gaps.items()))
-            [found] = texts
-            late = "not heard of for more than 120 s"
-            assert dict(found) == dict.fromkeys([*KINDS, *ADVISORY], late)
-            assert all("reached" in str(trouble) for trouble in running.troubles.values())
-            assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
+                assert running.gaps == late
+            assert all("reached" in trouble for trouble in running.troubles.values())
+            assert running.nodes == {"node-1", "node-2"}
         await asyncio.sleep(10)
         assert running.gaps == {}
 
 
 async def test_settings_follow_the_config_map(server):
+    """With nonsense the last good value stays. Each problem counts once, however long it lasts."""
+    thirty, off = {POD: "30"}, LiveSettings(enabled=False)
+    default, seconds = LiveSettings(), LiveSettings(pod_scheduling_timeout_seconds=30)
+    later = {POD: "later", ENABLED: "true"}
     async with live(server) as running:
         await asyncio.sleep(1)
-        server.put(config_map(scheduler_extender_enabled="false\n"))
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings == LiveSettings(enabled=False)
+        for data, expected, errors in (
+            ({ENABLED: "false\n"}, off, 0),
+            (None, default, 0),
+            (thirty, seconds, 0),
+            ({POD: "soon"}, seconds, 1),
+            ({POD: "soon", ENABLED: "true"}, seconds, 1),  # the same problem
+            (later, seconds, 2),
+            ({POD: "later", ENABLED: "perhaps"}, seconds, 3),
+            ({POD: "later", ENABLED: "perhaps", "typo": "1"}, seconds, 4),
+        ):
+            server.put(config_map(data))
+            await asyncio.sleep(1)
+            assert (running.settings, running.gaps) == (expected, {})
+            assert running.value("settings_errors_total") == errors
 
-        server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings == LiveSettings(pod_scheduling_timeout_seconds=30)
+        server.put(document("Setting", "storage-network", value="x"))  # read anew, nothing of ours
+        with server.outage():
+            await asyncio.sleep(1)
+        await asyncio.sleep(10)
+        assert running.value("settings_errors_total") == 4
 
         server.delete("configmaps", NAME, NAMESPACE)
         await asyncio.sleep(1)
-        assert running.cluster.live_settings == LiveSettings()
-        assert running.settings_errors == 0
+        assert running.settings == default
+
+
+@pytest.mark.parametrize("broken", [5, {ENABLED: 5}], ids=str)
+async def test_config_map_that_cannot_be_read_keeps_the_last_values(server, broken):
+    server.put(config_map({ENABLED: "false"}))
+    async with live(server) as running:
+        await asyncio.sleep(1)
+        server.put(config_map(broken))
+        await asyncio.sleep(1)
+        assert running.settings == LiveSettings(enabled=False)
+        assert running.value("unreadable_objects", kind="configmaps") == 1
+
+        server.delete("configmaps", NAME, NAMESPACE)
+        await asyncio.sleep(1)
+        assert running.settings == LiveSettings()
 
 
 async def test_other_config_maps_are_not_read(server):
-    server.put(config_map("another", scheduler_extender_enabled="false"))
-    server.put(config_map(namespace="default", scheduler_extender_enabled="false"))
+    server.put(config_map({ENABLED: "false"}, name="another"))
+    server.put(config_map({ENABLED: "false"}, namespace="default"))
     async with live(server) as running:
         await asyncio.sleep(1)
 
-        assert running.cluster.live_settings == LiveSettings()
+        assert running.settings == LiveSettings()
         assert running.value("objects", kind="configmaps") == 0
         asked = [call.name for call in server.calls if call.resource == "configmaps"]
         assert set(asked) == {NAME}
 
 
 async def test_settings_of_longhorns_own_extender_are_shown_and_change_nothing(server):
-    server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
+    server.put(config_map({POD: "30"}))
     async with live(server) as running:
-        ours = LiveSettings(pod_scheduling_timeout_seconds=30)
-        for value, state in (
-            ("false", "off"),
-            ("true", "on"),
-            ("perhaps", "off"),
-            (None, "absent"),
-        ):
-            if value is None:
-                server.delete("settings.longhorn.io", ENABLED, "longhorn-system")
+        for value, state in (("false", "off"), ("true", "on"), ("perhaps", "off"), ("", "absent")):
+            if value:
+                server.put(document("Setting", ENABLED, value=value))
+                server.put(document("Setting", POD, value="nonsense"))
             else:
-                server.put(longhorn_setting(ENABLED, value))
-                server.put(longhorn_setting(POD, "nonsense"))
+                server.delete("settings.longhorn.io", ENABLED, "longhorn-system")
             await asyncio.sleep(1)
 
-            assert running.cluster.live_settings == ours
+            assert running.settings == LiveSettings(pod_scheduling_timeout_seconds=30)
             assert running.cluster.own_extender == state
-            assert {
-                each: running.value("longhorn_own_extender", state=each)
-                for each in ("absent", "off", "on")
-            } == {each: float(each == state) for each in ("absent", "off", "on")}
-        assert running.settings_errors == 0
-
-
-async def test_nonsense_keeps_the_last_good_value_and_counts_once(server):
-    server.put(config_map(scheduler_extender_pod_scheduling_timeout="30"))
-    async with live(server) as running:
-        await asyncio.sleep(1)
-        counts = []
-        for data in (
-            {POD: "soon"},
-            {POD: "soon", ENABLED: "true"},  # the same problem
-            {POD: "later", ENABLED: "true"},  # another
-            {POD: "later", ENABLED: "perhaps"},
-            {POD: "later", ENABLED: "perhaps", "typo": "1"},
-        ):
-            server.put(config_map(**data))
-            await asyncio.sleep(1)
-            assert running.cluster.live_settings.pod_scheduling_timeout_seconds == 30
-            counts.append(running.settings_errors)
-        assert counts == [1, 1, 2, 3, 4]
-
-        server.put(longhorn_setting("storage-network", "x"))  # read anew, nothing of ours
-        with server.outage():
-            await asyncio.sleep(1)
-        await asyncio.sleep(10)
-        assert running.settings_errors == 4
-
-
-@pytest.mark.parametrize("broken", [{"data": 5}, {"data": {ENABLED: 5}}], ids=str)
-async def test_config_map_that_cannot_be_read_keeps_the_last_values(server, broken):
-    metadata = {"namespace": NAMESPACE}
-    server.put(config_map(scheduler_extender_enabled="false"))
-    async with live(server) as running:
-        await asyncio.sleep(1)
-        server.put(core_document("ConfigMap", NAME, metadata=metadata, **broken))
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings.enabled is False
-        assert running.value("unreadable_objects", kind="configmaps") == 1
-
-        server.delete("configmaps", NAME, NAMESPACE)
-        await asyncio.sleep(1)
-        assert running.cluster.live_settings == LiveSettings()
-
-
-async def test_config_map_without_data_gives_the_defaults(server):
-    server.put(core_document("ConfigMap", NAME, metadata={"namespace": NAMESPACE}))
-    async with live(server) as running:
-        await asyncio.sleep(1)
-
-        assert running.cluster.live_settings == LiveSettings()
-        assert running.gaps == {}
+            for each in ("absent", "off", "on"):
+                assert running.value("longhorn_own_extender", state=each) == (each == state)
+        assert running.value("settings_errors_total") == 0
 
 
 async def test_metrics_show_every_kind_from_the_start(server):
     async with live(server) as running:
-        ages = [running.value("view_age_seconds", kind=kind) for kind in KINDS]
-
-        assert all(age is not None and isnan(age) for age in ages)
-        assert [running.value("objects", kind=kind) for kind in KINDS] == [0] * len(KINDS)
-        assert {
-            running.value("watch_restarts_total", kind=kind, cause=cause)
-            for kind in KINDS
-            for cause in CAUSES
-        } == {0}
+        for kind in KINDS:
+            assert isnan(running.value("view_age_seconds", kind=kind) or 0)
+            assert running.value("objects", kind=kind) == 0
+            for cause in CAUSES:
+                assert running.value("watch_restarts_total", kind=kind, cause=cause) == 0
 
 
 async def test_metrics_follow_what_is_known(server):
@@ -332,34 +286,22 @@ async def test_metrics_follow_what_is_known(server):
     async with live(server) as running:
         await asyncio.sleep(20)
 
-        assert [running.value("objects", kind=kind) for kind in KINDS] == [
-            1,
-            0,
-            0,
-            2,
-            1,
-            2,
-            0,
-            0,
-            0,
-            0,
-        ]
+        counts = [running.value("objects", kind=kind) for kind in KINDS]
+        assert counts == [1, 0, 0, 2, 1, 2, 0, 0, 0, 0]
         assert running.value("unreadable_objects", kind="replicas.longhorn.io") == 1
-        age = running.value("view_age_seconds", kind="volumes.longhorn.io")
-        assert age is not None
-        assert 15 <= age <= 20
+        assert 15 <= (running.value("view_age_seconds", kind="volumes.longhorn.io") or 0) <= 20
 
 
 async def test_restarts_are_counted_by_kind_and_cause(server):
-    def of(plural: str) -> Callable[[Any], bool]:
+    def watch_of(plural):
         return lambda call: (
             call.resource == plural and call.verb == "watch" and "resourceVersion" in call.query
         )
 
     server.faults += [
-        Fault(Answer(410), of("volumes")),
-        Fault(Answer(503), of("replicas"), times=2),
-        Fault(WatchCut(), of("settings")),
+        Fault(Answer(410), watch_of("volumes")),
+        Fault(Answer(503), watch_of("replicas"), times=2),
+        Fault(WatchCut(), watch_of("settings")),
     ]
     async with live(server) as running:
         await asyncio.sleep(1)
@@ -367,14 +309,16 @@ async def test_restarts_are_counted_by_kind_and_cause(server):
             await asyncio.sleep(0.01)
         await asyncio.sleep(40)
 
-        def count(kind: str, cause: str) -> float | None:
-            return running.value("watch_restarts_total", kind=f"{kind}.longhorn.io", cause=cause)
-
-        assert count("volumes", "expired") == 1
-        assert count("replicas", "status") == 2
-        assert count("nodes", "expired") == 0
-        assert count("nodes", "status") == 0
-        assert (count("settings", "connection") or 0) >= 1
+        for plural, cause, count in (
+            ("volumes", "expired", 1),
+            ("replicas", "status", 2),
+            ("nodes", "expired", 0),
+            ("nodes", "status", 0),
+        ):
+            kind = f"{plural}.longhorn.io"
+            assert running.value("watch_restarts_total", kind=kind, cause=cause) == count
+        cut = running.value("watch_restarts_total", kind="settings.longhorn.io", cause="connection")
+        assert (cut or 0) >= 1
         assert running.gaps == {}
 
 
@@ -382,13 +326,12 @@ async def test_node_with_a_broken_replica_is_rejected_until_it_is_mended(server)
     server.put(BROKEN_REPLICA)
     async with live(server) as running:
         await asyncio.sleep(1)
-        assert set(running.cluster.view.spaces) == {"node-2"}
-        assert running.cluster.view.unreadable_nodes == {"node-1"}
+        assert (running.nodes, running.cluster.view.unreadable_nodes) == ({"node-2"}, {"node-1"})
 
         mended = {"nodeID": "node-1", "volumeSize": "5", "volumeName": "vol"}
         server.put(document("Replica", "r", spec=mended))
         await asyncio.sleep(1)
-        assert set(running.cluster.view.spaces) == {"node-1", "node-2"}
+        assert running.nodes == {"node-1", "node-2"}
         assert running.cluster.view.unreadable_nodes == set()
         assert running.value("unreadable_objects", kind="replicas.longhorn.io") == 0
 
@@ -427,7 +370,7 @@ async def test_a_changed_setting_is_worked_out_piece_by_piece(server):
         await asyncio.sleep(1)
         told = list[int]()
         running.cluster.listeners.append(lambda _: told.append(with_half_the_limit(running)))
-        server.put(longhorn_setting(OVER_PROVISIONING, "50"))
+        server.put(document("Setting", OVER_PROVISIONING, value="50"))
         seen, gaps = set[int](), list[dict[str, str]]()
         while len(seen) < 4:
             seen.add(with_half_the_limit(running))
