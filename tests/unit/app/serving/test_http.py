@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.process.health import MetricsText, create_health_app
+from app.process.health import MetricsText, Text, create_health_app
 from app.serving.decisions import unchanging
 from app.serving.http import create_apps
 from app.serving.metrics import Metrics
 from app.settings import Settings
-from extender import Extender
-from tests.builders import GENEROUS, GIB, bound, disk, node, view_of, volume
+from extender import ClusterView, Extender
+from tests.builders import GENEROUS, bound, nodes_of, view_of, volume
 
 PREFIX = "longhorn_scheduler_extender_"
 LIMIT_BYTES = 1_000
@@ -30,32 +30,37 @@ GONE = (
 )
 
 
-@pytest.fixture
-def app() -> FastAPI:
-    """One volume of 10 GiB, and room for it on node-1 only."""
-    view = view_of(
-        *bound(volume("vol", size_bytes=10 * GIB)),
-        node(ROOMY),
-        node(FULL, disk(maximum_bytes=GIB)),
-    )
+def apps(view: ClusterView, settings: Settings, **inside: Any) -> tuple[FastAPI, Text]:
+    """Build what answers on the main port, and the text of its metrics."""
     metrics = Metrics(CollectorRegistry(), version="1.2.3")
-    return create_apps(
+    text = MetricsText(metrics.registry, lambda: 0.0).latest
+    made = create_apps(
         decisions=unchanging(Extender(GENEROUS), view, metrics),
         mutating=None,
         unready=lambda: None,
-        state=None,
-        picture=None,
         metrics=metrics,
-        text=MetricsText(metrics.registry, lambda: 0.0).latest,
-        settings=Settings(body_limit_bytes=LIMIT_BYTES),
+        text=text,
+        settings=settings,
         version="1.2.3",
-    ).main
+        **{"state": None, "picture": None, **inside},
+    )
+    return made.main, text
+
+
+def client_of(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://extender")
+
+
+@pytest.fixture
+def app() -> FastAPI:
+    """One volume of 10 GiB, and room for it on node-1 only."""
+    view = view_of(*bound(volume("vol")), *nodes_of("1 2:1"))
+    return apps(view, Settings(body_limit_bytes=LIMIT_BYTES))[0]
 
 
 @pytest.fixture
 async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:
+    async with client_of(app) as client:
         yield client
 
 
@@ -100,19 +105,15 @@ async def samples(client: httpx.AsyncClient, name: str) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize(
-    ("request_", "nodes", "names"),
-    [
-        pytest.param(by_names(FULL, "node-9", ROOMY), None, [ROOMY], id="names"),
-        pytest.param(
-            by_nodes(FULL, "node-9", ROOMY),
-            {"metadata": {}, "items": by_nodes(FULL, "node-9", ROOMY)["Nodes"]["items"][2:]},
-            None,
-            id="nodes",
-        ),
-    ],
-)
-async def test_the_nodes_that_fit_are_answered_in_the_form_of_the_request(
+ASKED = (FULL, "node-9", ROOMY)
+FORMS: dict[str, tuple[dict[str, Any], object, object]] = {
+    "names": (by_names(*ASKED), None, [ROOMY]),
+    "nodes": (by_nodes(*ASKED), {"metadata": {}, "items": by_nodes(ROOMY)["Nodes"]["items"]}, None),
+}
+
+
+@pytest.mark.parametrize(("request_", "nodes", "names"), FORMS.values(), ids=FORMS)
+async def test_nodes_that_fit_are_answered_in_the_form_of_the_request(
     client, request_, nodes, names
 ):
     response = await client.post("/filter", json=request_)
@@ -130,36 +131,27 @@ async def test_the_nodes_that_fit_are_answered_in_the_form_of_the_request(
             "Error": "",
         },
     )
-    assert (response.headers["content-type"], response.headers["content-length"]) == (
-        "application/json",
-        str(len(response.content)),
-    )
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["content-length"] == str(len(response.content))
 
 
-async def test_an_unknown_claim_is_answered_with_its_name_and_no_node(client):
+async def test_unknown_claim_is_answered_with_its_name_and_no_node(client):
     response = await client.post("/filter", json=by_names(ROOMY, claims=("vol", "gone")))
 
-    assert (response.status_code, response.json()) == (
-        200,
-        {
-            "Nodes": None,
-            "NodeNames": [],
-            "FailedNodes": {},
-            "FailedAndUnresolvableNodes": {},
-            "Error": GONE,
-        },
-    )
+    nothing: dict[str, Any] = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}}
+    expected = {"Nodes": None, "NodeNames": [], **nothing, "Error": GONE}
+    assert (response.status_code, response.json()) == (200, expected)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param(by_names(FULL, "node-9", ROOMY), id="names"),
-        pytest.param(by_nodes(FULL, "node-9", ROOMY), id="nodes"),
-        pytest.param(by_names(FULL, "node-9", FULL, ROOMY, ROOMY), id="names-twice"),
-        pytest.param(by_nodes(FULL, "node-9", FULL, ROOMY, ROOMY), id="nodes-twice"),
-    ],
-)
+SCORED = {
+    "names": by_names(*ASKED),
+    "nodes": by_nodes(*ASKED),
+    "names-twice": by_names(FULL, "node-9", FULL, ROOMY, ROOMY),
+    "nodes-twice": by_nodes(FULL, "node-9", FULL, ROOMY, ROOMY),
+}
+
+
+@pytest.mark.parametrize("request_", SCORED.values(), ids=SCORED)
 async def test_every_candidate_has_one_score_in_the_order_asked(client, request_):
     response = await client.post("/prioritize", json=request_)
 
@@ -170,15 +162,22 @@ async def test_every_candidate_has_one_score_in_the_order_asked(client, request_
     assert response.headers["content-length"] == str(len(response.content))
 
 
-async def test_for_an_unknown_claim_there_is_no_score_but_a_status_and_its_name(client):
-    response = await client.post("/prioritize", json=by_names(ROOMY, claims=("vol", "gone")))
+@pytest.mark.parametrize(
+    ("path", "request_"),
+    [
+        ("/prioritize", by_names(ROOMY, claims=("vol", "gone"))),
+        ("/preempt", evicting(ROOMY, claims=("gone",))),
+    ],
+)
+async def test_for_an_unknown_claim_there_is_a_status_and_its_name(client, path, request_):
+    response = await client.post(path, json=request_)
 
     assert (response.status_code, response.json()) == (422, {"error": GONE})
     assert "connection" not in response.headers
 
 
 async def test_only_nodes_with_room_are_left_for_evictions(client):
-    response = await client.post("/preempt", json=evicting(FULL, "node-9", ROOMY))
+    response = await client.post("/preempt", json=evicting(*ASKED))
 
     kept = {ROOMY: {"Pods": [{"UID": f"{ROOMY}-uid"}], "NumPDBViolations": 1}}
     assert (response.status_code, response.json()) == (200, {"NodeNameToMetaVictims": kept})
@@ -187,21 +186,15 @@ async def test_only_nodes_with_room_are_left_for_evictions(client):
     }  # fmt: skip
 
 
-async def test_for_an_unknown_claim_nobody_is_evicted(client):
-    response = await client.post("/preempt", json=evicting(ROOMY, claims=("gone",)))
-
-    assert (response.status_code, response.json()["error"]) == (422, GONE)
+UNDECODABLE = {
+    "no-pod": b'{"NodeNames":["a"],"NodeNameToVictims":{}}',
+    "not-utf-8": b'{"Pod":{"metadata":{"name":"\xff"}}}',
+}
 
 
 @EACH
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(b'{"NodeNames":["a"],"NodeNameToVictims":{}}', id="no-pod"),
-        pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', id="not-utf-8"),
-    ],
-)
-async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(client, path, body):
+@pytest.mark.parametrize("body", UNDECODABLE.values(), ids=UNDECODABLE)
+async def test_body_that_cannot_be_decoded_is_400_with_one_line_of_json(client, path, body):
     response = await client.post(path, content=body)
 
     assert (response.status_code, response.headers["content-type"]) == (400, "application/json")
@@ -212,37 +205,26 @@ async def test_a_body_that_cannot_be_decoded_is_400_with_one_line_of_json(client
 
 @EACH
 @pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
-async def test_a_body_of_exactly_the_limit_is_read(client, path, send):
-    response = await client.post(path, content=send(padded(LIMIT_BYTES, path)))
-
-    assert response.status_code == 200
-
-
-@EACH
-@pytest.mark.parametrize("send", [pytest.param(bytes, id="by-length"), in_chunks])
 async def test_one_byte_more_than_the_limit_is_413_and_the_connection_closed(client, path, send):
-    response = await client.post(path, content=send(padded(LIMIT_BYTES + 1, path)))
+    largest = await client.post(path, content=send(padded(LIMIT_BYTES, path)))
+    larger = await client.post(path, content=send(padded(LIMIT_BYTES + 1, path)))
 
-    assert (response.status_code, response.headers["connection"], response.json()) == (
-        413,
-        "close",
-        {"error": "the body is larger than the 1000 B of EXTENDER_BODY_LIMIT_BYTES"},
-    )
+    assert [largest.status_code, larger.status_code] == [200, 413]
+    assert larger.headers["connection"] == "close"
+    error = "the body is larger than the 1000 B of EXTENDER_BODY_LIMIT_BYTES"
+    assert larger.json() == {"error": error}
 
 
 @EACH
-async def test_a_client_that_goes_away_is_no_longer_in_flight(app, client, path):
-    async def disconnected() -> dict[str, Any]:
+async def test_client_that_goes_away_is_no_longer_in_flight(app, client, path):
+    async def disconnected():
         return {"type": "http.disconnect"}
 
-    async def nobody(message: object) -> None:
+    async def send(message):
         del message
 
-    await app(
-        {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""},
-        disconnected,
-        nobody,
-    )
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
+    await app(scope, disconnected, send)
 
     assert await samples(client, "requests_in_flight") == {"": 0}
 
@@ -255,38 +237,36 @@ async def test_a_client_that_goes_away_is_no_longer_in_flight(app, client, path)
         ("application/json", "application/json", '{"status":"ok"}'),
     ],
 )
-async def test_health_is_plain_text_and_json_for_who_accepts_json(
+async def test_health_is_plain_text_and_json_for_clients_that_accept_json(
     client, path, accept, content_type, text
 ):
     response = await client.get(path, headers={"Accept": accept})
 
-    assert (response.status_code, response.headers["content-type"], response.text) == (
-        200,
-        content_type,
-        text,
-    )
+    assert (response.status_code, response.text) == (200, text)
+    assert response.headers["content-type"] == content_type
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/filter", 405),
-        ("GET", "/prioritize", 405),
-        ("POST", "/healthz", 405),
-        ("GET", "/preempt", 405),
-        ("POST", "/bind", 404),
-        ("GET", "/debug/state", 404),
-        ("GET", "/docs", 404),
-        ("POST", "//filter", 404),
-    ],
-)
+REFUSED = {
+    "GET /filter": 405,
+    "GET /prioritize": 405,
+    "GET /preempt": 405,
+    "POST /healthz": 405,
+    "POST /bind": 404,
+    "GET /debug/state": 404,
+    "GET /docs": 404,
+    "POST //filter": 404,
+}
+
+
+@pytest.mark.parametrize(("asked", "status"), REFUSED.items())
 async def test_other_methods_and_paths_are_refused_with_a_reason_in_the_same_form(
-    client, method, path, status
+    client, asked, status
 ):
+    method, path = asked.split()
+
     response = await client.request(method, f"http://extender{path}")
 
-    assert response.status_code == status
-    assert list(response.json()) == ["error"]
+    assert (response.status_code, list(response.json())) == (status, ["error"])
 
 
 class State(msgspec.Struct):
@@ -295,70 +275,45 @@ class State(msgspec.Struct):
 
 @pytest.mark.parametrize(("on_metrics_port", "status"), [(False, 200), (True, 404)])
 async def test_what_is_inside_is_never_shown_on_the_port_of_the_metrics(*, on_metrics_port, status):
-    async def picture() -> AsyncIterator[str]:
+    async def picture():
         yield "<html>"
 
-    metrics = Metrics(CollectorRegistry(), version="1")
-    text = MetricsText(metrics.registry, lambda: 0.0).latest
-    main, _ = create_apps(
-        decisions=unchanging(Extender(GENEROUS), view_of(), metrics),
-        mutating=None,
-        unready=lambda: None,
-        state=State,
-        picture=picture,
-        metrics=metrics,
-        text=text,
-        settings=Settings(metrics_port=9505),
-        version="1",
-    )
+    main, text = apps(view_of(), Settings(metrics_port=9505), state=State, picture=picture)
     app = create_health_app(lambda: None, text, version="1") if on_metrics_port else main
 
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:
+    async with client_of(app) as client:
         statuses = [(await client.get(path)).status_code for path in ("/debug/state", "/")]
 
     assert statuses == [status, status]
 
 
-@pytest.mark.parametrize(
-    ("request_", "outcome"),
-    [
-        pytest.param(by_names(ROOMY, FULL), "fits", id="fits"),
-        pytest.param(by_names(FULL), "does_not_fit", id="does-not-fit"),
-        pytest.param(by_names(), "does_not_fit", id="no-candidates"),
-        pytest.param(by_names(FULL, claims=()), "nothing_local", id="nothing-local"),
-        pytest.param(by_names(ROOMY, claims=("gone",)), "error", id="unknown-claim"),
-        pytest.param([], "bad_request", id="bad-request"),
-        pytest.param({"x": "y" * LIMIT_BYTES}, "bad_request", id="too-large"),
-    ],
-)
-async def test_a_request_is_counted_once_by_its_outcome(client, request_, outcome):
-    zeros = await samples(client, "decisions_total")
-
-    await client.post("/filter", json=request_)
-
-    assert await samples(client, "decisions_total") == {**zeros, outcome: 1}
+OF_GONE = by_names(ROOMY, claims=("gone",))
+TOO_LARGE = {"x": "y" * LIMIT_BYTES}
+OUTCOMES: dict[str, tuple[object, str, str]] = {
+    "fits": (by_names(ROOMY, FULL), "fits", "scored"),
+    "does-not-fit": (by_names(FULL), "does_not_fit", "scored"),
+    "no-candidates": (by_names(), "does_not_fit", "scored"),
+    "nothing-local": (by_names(FULL, claims=()), "nothing_local", "scored"),
+    "unknown-claim": (OF_GONE, "error", "error"),
+    "bad-request": ([], "bad_request", "bad_request"),
+    "too-large": (TOO_LARGE, "bad_request", "bad_request"),
+}
 
 
-@pytest.mark.parametrize(
-    ("request_", "outcome"),
-    [
-        pytest.param(by_names(ROOMY, FULL), "scored", id="some-fit"),
-        pytest.param(by_names(FULL), "scored", id="none-fits"),
-        pytest.param(by_names(ROOMY, claims=("gone",)), "error", id="unknown-claim"),
-        pytest.param([], "bad_request", id="bad-request"),
-        pytest.param({"x": "y" * LIMIT_BYTES}, "bad_request", id="too-large"),
-    ],
-)
-async def test_a_request_for_scores_is_counted_apart_from_decisions(client, request_, outcome):
+@pytest.mark.parametrize(("request_", "decided", "scored"), OUTCOMES.values(), ids=OUTCOMES)
+async def test_request_is_counted_once_by_its_outcome_and_scores_apart(
+    client, request_, decided, scored
+):
     of_filter = ("decisions_total", "rejections_total", "candidates_count", "packing_steps_count")
-    zeros = await samples(client, "prioritizations_total")
-    before = [await samples(client, name) for name in of_filter]
+    no_scores = await samples(client, "prioritizations_total")
+    zeros = [await samples(client, name) for name in of_filter]
 
     await client.post("/prioritize", json=request_)
+    assert await samples(client, "prioritizations_total") == {**no_scores, scored: 1}
+    assert [await samples(client, name) for name in of_filter] == zeros
 
-    assert await samples(client, "prioritizations_total") == {**zeros, outcome: 1}
-    assert [await samples(client, name) for name in of_filter] == before
+    await client.post("/filter", json=request_)
+    assert await samples(client, "decisions_total") == {**zeros[0], decided: 1}
 
 
 async def test_rejected_nodes_are_counted_by_reason(client):
@@ -370,37 +325,34 @@ async def test_rejected_nodes_are_counted_by_reason(client):
     assert await samples(client, "rejections_total") == zeros | counted
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "value"),
-    [
-        ("/filter", "filter_duration_seconds_count", 1),
-        ("/filter", "prioritize_duration_seconds_count", 0),
-        ("/filter", "request_bytes_sum", 700),
-        ("/filter", "candidates_sum", 1),
-        ("/filter", "packing_steps_count", 1),
-        ("/filter", "requests_in_flight", 0),
-        ("/prioritize", "filter_duration_seconds_count", 0),
-        ("/prioritize", "prioritize_duration_seconds_count", 1),
-        ("/prioritize", "request_bytes_sum", 700),
-        ("/prioritize", "requests_in_flight", 0),
-        ("/preempt", "filter_duration_seconds_count", 0),
-        ("/preempt", "preempt_duration_seconds_count", 1),
-        ("/preempt", "request_bytes_sum", 700),
-        ("/preempt", "candidates_sum", 0),
-        ("/preempt", "requests_in_flight", 0),
-    ],
-)
-async def test_what_a_request_brought_is_measured(client, path, name, value):
+MEASURED = {
+    "/filter": {
+        "filter_duration_seconds_count": 1, "prioritize_duration_seconds_count": 0,
+        "candidates_sum": 1, "packing_steps_count": 1,
+    },
+    "/prioritize": {
+        "filter_duration_seconds_count": 0, "prioritize_duration_seconds_count": 1,
+    },
+    "/preempt": {
+        "filter_duration_seconds_count": 0, "preempt_duration_seconds_count": 1,
+        "candidates_sum": 0,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "values"), MEASURED.items())
+async def test_request_is_measured(client, path, values):
     await client.post(path, content=padded(700, path))
 
-    assert await samples(client, name) == {"": value}
+    for name, value in {**values, "request_bytes_sum": 700, "requests_in_flight": 0}.items():
+        assert await samples(client, name) == {"": value}, name
 
 
 @EACH
-async def test_a_request_being_read_is_in_flight(client, path):
+async def test_request_being_read_is_in_flight(client, path):
     counted: dict[str, float] = {}
 
-    async def body() -> AsyncIterator[bytes]:
+    async def body():
         counted.update(await samples(client, "requests_in_flight"))
         yield b"{"
 

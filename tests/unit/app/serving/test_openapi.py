@@ -90,64 +90,56 @@ def test_the_paths_and_their_statuses(schema):
     }
 
 
-@pytest.mark.parametrize("form", ["names", "nodes"])
-def test_recorded_evictions_and_their_answers_satisfy_the_schema(schema, form):
-    sent = (WIRE / f"preempt-{form}-1.36.json").read_bytes()
-    operation = schema["paths"]["/preempt"]["post"]
+def evicted(sent: bytes) -> bytes:
     preemption = decode_preemption(sent, NodeNames(tuple))
-
-    validate(json.loads(sent), operation["requestBody"], schema)
-    answer = encode_victims(preemption, preemption.request.candidates)
-    validate(json.loads(answer), operation["responses"]["200"], schema)
+    return encode_victims(preemption, preemption.request.candidates)
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_requests_and_their_answers_satisfy_the_schema(schema, name):
-    sent = (WIRE / name).read_bytes()
-    operation = schema["paths"]["/filter"]["post"]
-
-    validate(json.loads(sent), operation["requestBody"], schema)
-    answer = encode_error("claim is gone", decode_request(sent, NodeNames(tuple)))
-    validate(json.loads(b"".join(answer)), operation["responses"]["200"], schema)
+def refused(sent: bytes) -> bytes:
+    return b"".join(encode_error("claim is gone", decode_request(sent, NodeNames(tuple))))
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_requests_and_their_scores_satisfy_the_schema(schema, name):
-    sent = (WIRE / name).read_bytes()
-    operation = schema["paths"]["/prioritize"]["post"]
+def scored(sent: bytes) -> bytes:
     request = decode_request(sent, NodeNames(tuple))
-    by_node = dict.fromkeys(request.candidates, Score(total=7))
+    nodes, asked = request.candidates, PodRequest(pod=request.pod, volumes=())
+    return encode_scores(Scores(request=asked, nodes=nodes, scores=[Score(total=7)] * len(nodes)))
+
+
+ANSWERS = [
+    *(("/filter", refused, name) for name in RECORDED),
+    *(("/prioritize", scored, name) for name in RECORDED),
+    *(("/preempt", evicted, f"preempt-{form}-1.36.json") for form in ("names", "nodes")),
+]
+
+
+@pytest.mark.parametrize(("path", "answer", "name"), ANSWERS)
+def test_recorded_requests_and_their_answers_satisfy_the_schema(schema, path, answer, name):
+    sent = (WIRE / name).read_bytes()
+    operation = schema["paths"][path]["post"]
 
     validate(json.loads(sent), operation["requestBody"], schema)
-    answer = encode_scores(
-        Scores(
-            request=PodRequest(pod=request.pod, volumes=()),
-            nodes=[*by_node],
-            scores=[*by_node.values()],
-        )
-    )
-    validate(json.loads(answer), operation["responses"]["200"], schema)
+    validate(json.loads(answer(sent)), operation["responses"]["200"], schema)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        pytest.param({"Pod": []}, id="pod-list"),
-        pytest.param({"Pod": {"metadata": {}}}, id="pod-without-name"),
-        pytest.param({"Pod": POD, "NodeNames": [5]}, id="name-number"),
-        pytest.param({"Pod": POD, "Nodes": []}, id="nodes-list"),
-        pytest.param({"Nodes": None, "NodeNames": ["a"]}, id="pod-missing"),
-        pytest.param({"Pod": POD, "Nodes": {"items": [5]}}, id="node-number"),
-        pytest.param({"Pod": POD, "Nodes": {"items": [{"metadata": {}}]}}, id="node-without-name"),
-        pytest.param({"Pod": None, "Nodes": None, "NodeNames": ["a"]}, id="pod-null"),
-    ],
-)
-def test_what_is_refused_does_not_satisfy_the_schema(schema, request_):
+REFUSED: dict[str, dict[str, Any]] = {
+    "pod-list": {"Pod": []},
+    "pod-without-name": {"Pod": {"metadata": {}}},
+    "pod-missing": {"Nodes": None, "NodeNames": ["a"]},
+    "pod-null": {"Pod": None, "Nodes": None, "NodeNames": ["a"]},
+    "name-number": {"Pod": POD, "NodeNames": [5]},
+    "nodes-list": {"Pod": POD, "Nodes": []},
+    "node-number": {"Pod": POD, "Nodes": {"items": [5]}},
+    "node-without-name": {"Pod": POD, "Nodes": {"items": [{"metadata": {}}]}},
+}
+
+
+@pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
+def test_refused_request_does_not_satisfy_the_schema(schema, request_):
     with pytest.raises(jsonschema.ValidationError):
         validate(request_, schema["paths"]["/filter"]["post"]["requestBody"], schema)
 
 
-def test_a_client_can_be_generated_without_a_warning(schema, tmp_path):
+def test_client_can_be_generated_without_a_warning(schema, tmp_path):
     (tmp_path / "openapi.json").write_text(json.dumps(schema))
     (tmp_path / "config.yml").write_text("post_hooks: []\n")
 
@@ -163,7 +155,6 @@ def test_a_client_can_be_generated_without_a_warning(schema, tmp_path):
         check=False,
     )
 
-    assert (generated.returncode, "arning" in generated.stdout + generated.stderr) == (0, False), (
-        generated.stdout + generated.stderr
-    )
+    told = generated.stdout + generated.stderr
+    assert (generated.returncode, "arning" in told) == (0, False), told
     assert [*(tmp_path / "client").rglob("filter_*.py")]
