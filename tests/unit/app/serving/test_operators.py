@@ -33,7 +33,6 @@ from tests.builders import (
 FOLDER = Path(__file__).parents[3] / "data" / "operators"
 SECOND = "longhorn-scheduler"
 DISKS = {"node-1": [100], "node-2": [100, 100], "node-3": [50]}
-TIMEOUTS = Timeouts(choosing_seconds=5.0, placing_seconds=60.0)
 
 
 class Shape(Struct, frozen=True):
@@ -41,103 +40,38 @@ class Shape(Struct, frozen=True):
 
     file: str
     pod: str
-    claims: list[str]
+    claims: str
     """In the order of the pod's volumes."""
-    candidates: list[str]
-    accepted: list[str]
+    candidates: str
+    accepted: str
     basis: Basis
     held: int
     """For how many volumes something is held."""
 
 
-ALL = [*DISKS]
+ALL = "node-1 node-2 node-3"
 SHAPES = [
-    Shape(
-        "kubevirt",
-        "virt-launcher-vm-new-k9dlb",
-        ["vm-new-root", "vm-new-data"],
-        ALL,
-        ["node-2"],
-        Basis.PLACEMENT,
-        2,
-    ),
+    Shape("kubevirt", "virt-launcher-vm-new-k9dlb", "vm-new-root vm-new-data",
+        ALL, "node-2", Basis.PLACEMENT, 2),
     # kube-scheduler leaves out node-1, where the machine runs.
-    Shape(
-        "kubevirt",
-        "virt-launcher-vm-old-x7c2p",
-        ["vm-old-root"],
-        ["node-2", "node-3"],
-        ["node-3"],
-        Basis.REPLICAS,
-        0,
-    ),
+    Shape("kubevirt", "virt-launcher-vm-old-x7c2p", "vm-old-root",
+        "node-2 node-3", "node-3", Basis.REPLICAS, 0),
     # A node without its data, where no other one is free.
-    Shape(
-        "kubevirt",
-        "virt-launcher-vm-old-x7c2p",
-        ["vm-old-root"],
-        ["node-2"],
-        ["node-2"],
-        Basis.PLACEMENT,
-        1,
-    ),
+    Shape("kubevirt", "virt-launcher-vm-old-x7c2p", "vm-old-root",
+        "node-2", "node-2", Basis.PLACEMENT, 1),
     # It may go to the node of the machine alone.
-    Shape(
-        "kubevirt",
-        "hp-volume-7r4tq",
-        ["vm-old-extra"],
-        ["node-1"],
-        ["node-1"],
-        Basis.PLACEMENT,
-        1,
-    ),
-    Shape(
-        "harvester",
-        "virt-launcher-vm-1-9zk4w",
-        ["vm-1-disk-0"],
-        ALL,
-        ALL,
-        Basis.NOTHING_LOCAL,
-        0,
-    ),
-    Shape(
-        "cloudnative-pg",
-        "db-1-initdb-w2x5c",
-        ["db-1", "db-1-wal", "db-1-tbs-archive"],
-        ALL,
-        ["node-1", "node-2"],
-        Basis.PLACEMENT,
-        3,
-    ),
+    Shape("kubevirt", "hp-volume-7r4tq", "vm-old-extra", "node-1", "node-1", Basis.PLACEMENT, 1),
+    Shape("harvester", "virt-launcher-vm-1-9zk4w", "vm-1-disk-0", ALL, ALL, Basis.NOTHING_LOCAL, 0),
+    Shape("cloudnative-pg", "db-1-initdb-w2x5c", "db-1 db-1-wal db-1-tbs-archive",
+        ALL, "node-1 node-2", Basis.PLACEMENT, 3),
     # The instance needs 10 GiB more than the Job: node-1 does not have them.
-    Shape(
-        "cloudnative-pg",
-        "db-1",
-        ["db-1", "db-1-scratch-data", "db-1-wal", "db-1-tbs-archive"],
-        ALL,
-        ["node-2"],
-        Basis.PLACEMENT,
-        4,
-    ),
-    Shape(
-        "strimzi",
-        "my-cluster-broker-0",
-        ["data-0-my-cluster-broker-0", "data-1-my-cluster-broker-0"],
-        ALL,
-        ["node-2"],
-        Basis.PLACEMENT,
-        2,
-    ),
-    Shape(
-        "eck",
-        "quickstart-es-default-0",
-        ["elasticsearch-data-quickstart-es-default-0"],
-        ALL,
-        ["node-1", "node-2"],
-        Basis.PLACEMENT,
-        1,
-    ),
-]
+    Shape("cloudnative-pg", "db-1", "db-1 db-1-scratch-data db-1-wal db-1-tbs-archive",
+        ALL, "node-2", Basis.PLACEMENT, 4),
+    Shape("strimzi", "my-cluster-broker-0", "data-0-my-cluster-broker-0 data-1-my-cluster-broker-0",
+        ALL, "node-2", Basis.PLACEMENT, 2),
+    Shape("eck", "quickstart-es-default-0", "elasticsearch-data-quickstart-es-default-0",
+        ALL, "node-1 node-2", Basis.PLACEMENT, 1),
+]  # fmt: skip
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.pod)
 
 
@@ -176,7 +110,7 @@ def created(pod: Object, view: ClusterView) -> Object:
 
 
 @each_shape
-def test_it_gets_the_resource_once_and_the_second_scheduler(shape):
+def test_pod_gets_the_resource_once_and_the_second_scheduler(shape):
     pod, view = found(shape)
     before = pod["spec"]["containers"][0].get("resources", {})
 
@@ -195,29 +129,31 @@ def test_it_gets_the_resource_once_and_the_second_scheduler(shape):
 
 
 @each_shape
-def test_its_claims_are_packed_together_and_held(shape):
+def test_claims_of_a_pod_are_packed_together_and_held(shape):
     pod, view = found(shape)
-    body = {"Pod": created(pod, view), "NodeNames": shape.candidates}
+    body = {"Pod": created(pod, view), "NodeNames": shape.candidates.split()}
     request = decode_request(json.dumps(body).encode(), NodeNames(lambda: [*map(NodeName, DISKS)]))
     extender = Extender(GENEROUS)
 
     answer = extender.filter(request.pod, request.candidates, view)
-    extender.hold(answer, Asked(status=request.status), timeouts=TIMEOUTS, now=1.0)
+    timeouts = Timeouts(choosing_seconds=5.0, placing_seconds=60.0)
+    extender.hold(answer, Asked(status=request.status), timeouts=timeouts, now=1.0)
 
-    assert [key.partition("/")[2] for key in request.pod.claims] == shape.claims
+    claims = [key.partition("/")[2] for key in request.pod.claims]
     asked = [*answer.request.volumes, *answer.request.remote]
-    assert (answer.basis, len(asked)) == (shape.basis, len(shape.claims))
-    assert [*answer.accepted] == shape.accepted
+    assert (" ".join(claims), len(claims)) == (shape.claims, len(asked))
+    assert (answer.basis, " ".join(answer.accepted)) == (shape.basis, shape.accepted)
     held = extender.ledger.get(request.pod.uid)
     assert len(held.volumes if held else ()) == shape.held
 
 
 def test_every_file_is_tried():
-    assert {path.stem for path in FOLDER.iterdir()} == {shape.file for shape in SHAPES}
-    pods = {
-        each["metadata"]["name"]
-        for shape in SHAPES
-        for each in documents(shape.file)
+    files = [path.stem for path in FOLDER.iterdir()]
+    pods = [
+        (file, each["metadata"]["name"])
+        for file in files
+        for each in documents(file)
         if each["kind"] == "Pod"
-    }
-    assert pods == {shape.pod for shape in SHAPES}
+    ]
+    assert {*pods} == {(shape.file, shape.pod) for shape in SHAPES}
+    assert {file for file, _ in pods} == {*files}

@@ -54,12 +54,9 @@ class Files:
 
     def reloads(self) -> tuple[float, float]:
         """Return how many looks found files to load, and how many found them unusable."""
-        name = f"{PREFIX}tls_reloads_total"
-        value = self.metrics.registry.get_sample_value
-        return (
-            value(name, {"outcome": "loaded"}) or 0.0,
-            value(name, {"outcome": "unusable"}) or 0.0,
-        )
+        name, value = f"{PREFIX}tls_reloads_total", self.metrics.registry.get_sample_value
+        loaded, unusable = (value(name, {"outcome": each}) for each in ("loaded", "unusable"))
+        return loaded or 0.0, unusable or 0.0
 
 
 @pytest.fixture
@@ -73,13 +70,9 @@ def handshake(context: ssl.SSLContext, tls: Tls) -> int:
     ours = context.wrap_bio(to_client, to_server, server_hostname=HOST)
     theirs = tls.context.wrap_bio(to_server, to_client, server_side=True)
     for step in (ours.do_handshake, theirs.do_handshake) * 3 + (lambda: ours.read(1),):
-        _as_far_as_it_goes(step)
+        with contextlib.suppress(ssl.SSLWantReadError):  # it goes as far as it can
+            step()
     return x509.load_der_x509_certificate(ours.getpeercert(binary_form=True) or b"").serial_number
-
-
-def _as_far_as_it_goes(step: Callable[[], object]) -> None:
-    with contextlib.suppress(ssl.SSLWantReadError):
-        step()
 
 
 def test_a_new_certificate_is_served_after_the_next_look_and_loaded_once(files):
@@ -95,21 +88,23 @@ def test_a_new_certificate_is_served_after_the_next_look_and_loaded_once(files):
     assert files.reloads() == (1, 0)
 
 
-@pytest.mark.parametrize("broken", ["no file", "garbage", "the key of another", "half of it"])
-def test_what_cannot_be_used_leaves_the_certificate_in_force_and_is_counted_while_it_lasts(
-    files, broken
+BREAK: dict[str, Callable[[Files], object]] = {
+    "file-not-there": lambda files: files.cert.unlink(),
+    "garbage": lambda files: files.cert.write_text("garbage"),
+    "key-of-another": lambda files: files.key.write_bytes(
+        files.ca.issue_cert(HOST).private_key_pem.bytes()
+    ),
+    "half-of-it": lambda files: files.cert.write_bytes(files.cert.read_bytes()[:200]),
+}
+
+
+@pytest.mark.parametrize("break_", BREAK.values(), ids=BREAK)
+def test_unusable_files_leave_the_certificate_in_force_and_are_counted_while_that_lasts(
+    files, break_
 ):
     serial = files.write()
     tls = files.tls()
-    match broken:
-        case "no file":
-            files.cert.unlink()
-        case "garbage":
-            files.cert.write_text("garbage")
-        case "the key of another":
-            files.key.write_bytes(files.ca.issue_cert(HOST).private_key_pem.bytes())
-        case "half of it":
-            files.cert.write_bytes(files.cert.read_bytes()[:200])
+    break_(files)
     for _ in range(5):
         tls.look()
 
@@ -177,28 +172,19 @@ def test_files_that_cannot_be_used_stop_the_start_by_their_name(files, name, con
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("certificate", "names"),
-    [
-        pytest.param({}, set(), id="none"),
-        pytest.param(
-            {"subject": ((("organizationName", "org"),), (("commonName", "kube-scheduler"),))},
-            {"kube-scheduler"},
-            id="common-name",
-        ),
-        pytest.param(
-            {"subjectAltName": (("DNS", "a.example"), ("URI", "spiffe://b"), ("email", "c@d"))},
-            {"a.example", "spiffe://b", "c@d"},
-            id="alternative-names",
-        ),
-        pytest.param(
-            {"subjectAltName": (("DirName", ((("commonName", "kube-scheduler"),),)),)},
-            set(),
-            id="directory-name",
-        ),
-    ],
-)
-def test_a_certificate_is_for_its_common_name_and_its_alternative_names(certificate, names):
+IN_SUBJECT = {"subject": ((("organizationName", "org"),), (("commonName", "kube-scheduler"),))}
+ALTERNATIVE = (("DNS", "a.example"), ("URI", "spiffe://b"), ("email", "c@d"))
+DIRECTORY = (("DirName", ((("commonName", "kube-scheduler"),),)),)
+CERTIFICATES: dict[str, tuple[dict[str, object], set[str]]] = {
+    "none": ({}, set()),
+    "common-name": ({**IN_SUBJECT}, {"kube-scheduler"}),
+    "alternative-names": ({"subjectAltName": ALTERNATIVE}, {"a.example", "spiffe://b", "c@d"}),
+    "directory-name": ({"subjectAltName": DIRECTORY}, set()),
+}
+
+
+@pytest.mark.parametrize(("certificate", "names"), CERTIFICATES.values(), ids=CERTIFICATES)
+def test_certificate_is_for_its_common_name_and_its_alternative_names(certificate, names):
     assert names_of(certificate) == names
 
 
