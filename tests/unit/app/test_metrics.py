@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import Metric
 
 from app.disk_schedule.metrics import ControllerMetrics, DiskFigures
 from app.serving.metrics import OUTCOMES, Metrics, outcome_of
@@ -24,10 +23,6 @@ class Full(Rejection, frozen=True):
 @pytest.fixture
 def metrics() -> Metrics:
     return Metrics(CollectorRegistry(), version="1.2.3")
-
-
-def families(metrics: Metrics) -> dict[str, Metric]:
-    return {family.name: family for family in metrics.registry.collect()}
 
 
 def labelled(metrics: Metrics, name: str) -> dict[str, float]:
@@ -52,60 +47,49 @@ def decision(basis: Basis, *accepted: str, rejected: tuple[str, ...] = ()) -> An
 
 
 def test_every_help_is_a_sentence(metrics):
-    assert [f.name for f in families(metrics).values() if not f.documentation.endswith(".")] == []
+    assert [f.name for f in metrics.registry.collect() if not f.documentation.endswith(".")] == []
 
 
-def test_every_reason_begins_at_zero(metrics):
-    assert labelled(metrics, "rejections_total") == dict.fromkeys(REASONS, 0)
+STARTS: dict[str, dict[str, int]] = {
+    "build_info": {"1.2.3": 1},
+    "rejections_total": dict.fromkeys(REASONS, 0),
+    "prioritizations_total": dict.fromkeys(("scored", "error", "unavailable", "bad_request"), 0),
+    "attached_bytes_total": {"local": 0, "remote": 0},
+}
 
 
-def test_the_version_is_a_label(metrics):
-    assert labelled(metrics, "build_info") == {"1.2.3": 1}
+@pytest.mark.parametrize(("name", "values"), STARTS.items(), ids=STARTS)
+def test_metric_has_all_its_labels_from_the_start(metrics, name, values):
+    assert labelled(metrics, name) == values
 
 
-@pytest.mark.parametrize(
-    ("result", "outcome"),
-    [
-        pytest.param(decision(Basis.NOTHING_LOCAL, "a"), "nothing_local", id="nothing-local"),
-        pytest.param(decision(Basis.REPLICAS, "a", rejected=("b",)), "replicas", id="replicas"),
-        pytest.param(decision(Basis.PLACEMENT, "a", rejected=("b",)), "fits", id="fits"),
-        pytest.param(decision(Basis.PLACEMENT, rejected=("b",)), "does_not_fit", id="rejected"),
-    ],
-)
-def test_the_outcome_of_a_decision(result, outcome):
+RESULTS = {
+    "nothing_local": decision(Basis.NOTHING_LOCAL, "a"),
+    "replicas": decision(Basis.REPLICAS, "a", rejected=("b",)),
+    "fits": decision(Basis.PLACEMENT, "a", rejected=("b",)),
+    "does_not_fit": decision(Basis.PLACEMENT, rejected=("b",)),
+}
+
+
+@pytest.mark.parametrize(("outcome", "result"), RESULTS.items(), ids=RESULTS)
+def test_outcome_of_a_decision(outcome, result):
     assert outcome_of(result) == outcome
 
 
-def test_a_decision_is_counted_with_its_rejections(metrics):
+def test_decision_is_counted_with_its_rejections(metrics):
     result = decision(Basis.PLACEMENT, "a", rejected=("b", "c"))
 
     metrics.count_result(result, Counter({"insufficient_storage": 2}))
     metrics.count_failure("error")
 
-    assert labelled(metrics, "decisions_total") == {
-        **dict.fromkeys(OUTCOMES, 0),
-        "fits": 1,
-        "error": 1,
-    }
-    assert (
-        labelled(metrics, "rejections_total")["insufficient_storage"],
-        metrics.registry.get_sample_value(f"{PREFIX}candidates_sum"),
-        metrics.registry.get_sample_value(f"{PREFIX}packing_steps_sum"),
-    ) == (2, 3, 7)
+    zeros = dict.fromkeys(OUTCOMES, 0)
+    assert labelled(metrics, "decisions_total") == {**zeros, "fits": 1, "error": 1}
+    assert labelled(metrics, "rejections_total")["insufficient_storage"] == 2
+    assert metrics.registry.get_sample_value(f"{PREFIX}candidates_sum") == 3
+    assert metrics.registry.get_sample_value(f"{PREFIX}packing_steps_sum") == 7
 
 
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
-        ("prioritizations_total", {"scored", "error", "unavailable", "bad_request"}),
-        ("attached_bytes_total", {"local", "remote"}),
-    ],
-)
-def test_what_is_known_of_scores_begins_at_zero(metrics, name, labels):
-    assert labelled(metrics, name) == dict.fromkeys(labels, 0)
-
-
-def test_what_the_controller_counts_begins_at_zero():
+def test_counts_of_the_controller_begin_at_zero():
     registry = CollectorRegistry()
     ControllerMetrics(registry, version="1")
 

@@ -39,77 +39,61 @@ def request(candidates: int = 3, *, uid: str = "uid") -> ExtenderRequest:
     )
 
 
-def test_the_last_call_and_the_most_candidates_are_noted():
+NOW, LATER = "2026-03-01T12:00:00Z", "2026-03-01T12:01:30Z"
+EARLIER_LEADER = {MOST_CANDIDATES: "3"}
+NOTES: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "last-call-and-most-candidates": (
+        "filter 5, later, filter 2", {}, {LAST_REQUEST_AT: LATER, MOST_CANDIDATES: "5"}),
+    "last-call-of-each-verb": (
+        "filter 3, prioritize 2, later, filter 3", {},
+        {LAST_REQUEST_AT: LATER, LAST_PRIORITIZE_AT: NOW, MOST_CANDIDATES: "3"}),
+    # The leader before it answered the call of /filter.
+    "scores-alone": (
+        "prioritize 2", EARLIER_LEADER, {LAST_PRIORITIZE_AT: NOW, MOST_CANDIDATES: "3"}),
+    "trial-without-candidates": ("filter 0", {}, {}),
+    # It may lead again after another one has noted later calls.
+    "instance-that-leads-no-more": ("filter 3, forget", {}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "found", "expected"), NOTES.values(), ids=NOTES)
+def test_calls_that_are_noted(steps, found, expected):
     clock = Clock()
     calls = Calls(clock)
 
-    calls.note(Verb.FILTER, request(5))
-    clock.now += timedelta(seconds=90)
-    calls.note(Verb.FILTER, request(2))
+    for step in steps.split(", "):
+        match step.split():
+            case ["later"]:
+                clock.now += timedelta(seconds=90)
+            case ["forget"]:
+                calls.forget()
+            case verb, count:
+                calls.note(Verb(verb), request(int(count)))
 
-    assert calls.annotations({}) == {LAST_REQUEST_AT: "2026-03-01T12:01:30Z", MOST_CANDIDATES: "5"}
+    assert calls.annotations(found) == expected
 
 
 @pytest.mark.parametrize(
     ("found", "most"),
     [("7", "7"), ("3", "3"), ("2", "3"), ("", "3"), ("many", "3"), ("-9", "3"), ("9" * 5000, "3")],
 )
-def test_the_most_of_earlier_leaders_stands_if_it_can_be_read(found, most):
+def test_most_of_earlier_leaders_stands_if_it_can_be_read(found, most):
     calls = Calls(Clock())
     calls.note(Verb.FILTER, request(3))
 
     assert calls.annotations({MOST_CANDIDATES: found})[MOST_CANDIDATES] == most
 
 
-def test_the_last_call_of_each_verb_is_noted():
-    clock = Clock()
-    calls = Calls(clock)
-
-    calls.note(Verb.FILTER, request(3))
-    calls.note(Verb.PRIORITIZE, request(2))
-    clock.now += timedelta(seconds=90)
-    calls.note(Verb.FILTER, request(3))
-
-    assert calls.annotations({}) == {
-        LAST_REQUEST_AT: "2026-03-01T12:01:30Z",
-        LAST_PRIORITIZE_AT: "2026-03-01T12:00:00Z",
-        MOST_CANDIDATES: "3",
-    }
-
-
-def test_who_was_asked_for_scores_alone_notes_no_other_call():
-    """The leader before it answered the call of /filter."""
+def test_trial_without_uid_is_not_noted():
     calls = Calls(Clock())
 
-    calls.note(Verb.PRIORITIZE, request(2))
-
-    assert calls.annotations({MOST_CANDIDATES: "3"}) == {
-        LAST_PRIORITIZE_AT: "2026-03-01T12:00:00Z",
-        MOST_CANDIDATES: "3",
-    }
-
-
-@pytest.mark.parametrize("tried", [request(uid=""), request(0)], ids=["no-uid", "no-candidate"])
-def test_who_tries_whether_it_answers_is_not_noted(tried):
-    calls = Calls(Clock())
-
-    calls.note(Verb.FILTER, tried)
-
-    assert calls.annotations({}) == {}
-
-
-def test_who_leads_no_more_forgets_its_calls():
-    """It may lead again after another one has noted later calls."""
-    calls = Calls(Clock())
-    calls.note(Verb.FILTER, request())
-
-    calls.forget()
+    calls.note(Verb.FILTER, request(uid=""))
 
     assert calls.annotations({}) == {}
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_what_is_noted_can_be_read_again(verb):
+def test_notes_can_be_read_again(verb):
     calls = Calls(Clock())
     calls.note(verb, request(4))
     noted = calls.annotations({})
@@ -119,5 +103,5 @@ def test_what_is_noted_can_be_read_again(verb):
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-03-01", "2026-03-01T12:00:00+01:00"])
-def test_a_time_that_cannot_be_read_is_none(text):
+def test_time_that_cannot_be_read_is_none(text):
     assert read_last({LAST_REQUEST_AT: text}, Verb.FILTER) is None

@@ -12,101 +12,59 @@ DEFAULT = LiveSettings(
 )
 
 
-@pytest.mark.parametrize(
-    ("config_map", "expected"),
-    [
-        pytest.param({}, DEFAULT, id="nothing"),
-        pytest.param({ENABLED: "false"}, LiveSettings(enabled=False), id="one"),
-        pytest.param(
-            {POD: "7", NODE: "8"},
-            LiveSettings(pod_scheduling_timeout_seconds=7, node_reservation_timeout_seconds=8),
-            id="two",
-        ),
-    ],
-)
-def test_values_come_from_the_config_map(config_map, expected):
-    assert read_live_settings(config_map, DEFAULT) == (expected, [])
+TWO = LiveSettings(pod_scheduling_timeout_seconds=7, node_reservation_timeout_seconds=8)
+GIVEN: dict[str, tuple[dict[str, str], LiveSettings]] = {
+    "nothing": ({}, DEFAULT),
+    "one": ({ENABLED: "false"}, LiveSettings(enabled=False)),
+    "two": ({POD: "7", NODE: "8"}, TWO),
+}
+
+
+@pytest.mark.parametrize("last", [DEFAULT, LiveSettings(enabled=False), TWO], ids=repr)
+@pytest.mark.parametrize(("config_map", "expected"), GIVEN.values(), ids=GIVEN)
+def test_values_come_from_the_config_map_and_have_their_defaults_without(
+    config_map, expected, last
+):
+    assert read_live_settings(config_map, last) == (expected, [])
+
+
+BOOLEANS = {
+    True: ["true", "True", "TRUE", "1", "t", " true "],
+    False: ["false", "False", "0", "false\n", "\tfalse\r\n"],
+    None: ["tRuE", "yes", "on", "", "2", "tr ue", "null", "\uff11"],
+}
 
 
 @pytest.mark.parametrize(
-    ("text", "enabled"),
-    [
-        ("true", True),
-        ("True", True),
-        ("TRUE", True),
-        ("1", True),
-        ("t", True),
-        ("false", False),
-        ("False", False),
-        ("0", False),
-        (" true ", True),
-        ("false\n", False),
-        ("\tfalse\r\n", False),
-        ("tRuE", None),
-        ("yes", None),
-        ("on", None),
-        ("", None),
-        ("2", None),
-        ("tr ue", None),
-        ("null", None),
-        ("\uff11", None),
-    ],
+    ("text", "enabled"), [(text, enabled) for enabled, texts in BOOLEANS.items() for text in texts]
 )
-def test_enabled(text, enabled):
-    for last in (LiveSettings(enabled=True), LiveSettings(enabled=False)):
-        values, problems = read_live_settings({ENABLED: text}, last)
+def test_enabled_is_a_boolean_of_go(text, enabled):
+    for last in (True, False):
+        values, problems = read_live_settings({ENABLED: text}, LiveSettings(enabled=last))
 
-        assert values.enabled is (last.enabled if enabled is None else enabled)
+        assert values.enabled is (last if enabled is None else enabled)
         assert len(problems) == (enabled is None)
 
 
+SECONDS = {"0": 0, "5": 5, "600": 600, " 30 ": 30, "30\n": 30, "+30": 30, "007": 7}
+NO_SECONDS = ["601", "-1", "1.5", "5s", "1e2", "0x10", "1_0", "5 5", "5\n5", "", "true", "٣", "²"]
+NO_SECONDS += ["\uff15", "9" * 19, "9" * 20_000, "nan", "inf"]
+
+
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0),
-        ("5", 5),
-        ("600", 600),
-        (" 30 ", 30),
-        ("30\n", 30),
-        ("+30", 30),
-        ("007", 7),
-        ("601", None),
-        ("-1", None),
-        ("1.5", None),
-        ("5s", None),
-        ("1e2", None),
-        ("0x10", None),
-        ("1_0", None),
-        ("5 5", None),
-        ("5\n5", None),
-        ("", None),
-        ("true", None),
-        ("٣", None),
-        ("²", None),
-        ("\uff15", None),
-        ("9" * 19, None),
-        ("9" * 20_000, None),
-        ("nan", None),
-        ("inf", None),
-    ],
+    ("text", "seconds"), [*SECONDS.items(), *((text, None) for text in NO_SECONDS)]
 )
 @pytest.mark.parametrize(
     ("name", "field"),
     [(POD, "pod_scheduling_timeout_seconds"), (NODE, "node_reservation_timeout_seconds")],
 )
-def test_seconds(text, seconds, name, field):
+def test_seconds_are_a_whole_number_up_to_600(text, seconds, name, field):
     last = LiveSettings(pod_scheduling_timeout_seconds=11, node_reservation_timeout_seconds=11)
 
     values, problems = read_live_settings({name: text}, last)
 
     assert getattr(values, field) == (11 if seconds is None else seconds)
     assert len(problems) == (seconds is None)
-
-
-def test_value_that_is_gone_has_its_default_again():
-    last = LiveSettings(enabled=False, pod_scheduling_timeout_seconds=60)
-
-    assert read_live_settings({}, last) == (DEFAULT, [])
 
 
 def test_problem_with_one_value_leaves_the_others():
@@ -129,7 +87,7 @@ def test_problems_name_the_setting_its_value_and_what_to_use():
     told = "\n".join(problems)
     for part in (
         ENABLED,
-        "'maybe\\nlater'",
+        r"'maybe\nlater'",
         "true or false",
         POD,
         "0 to 600",

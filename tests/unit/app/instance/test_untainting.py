@@ -4,8 +4,9 @@ import pytest
 
 from app.instance.untainting import has_longhorn, untold_classes
 from app.kube.new_nodes import NewNode, ToldRoom
+from app.kube.resource import AnyRecord
 from extender.kubernetes import StorageClass
-from longhorn import CAPACITY_TRACKING, NodeName
+from longhorn import CAPACITY_TRACKING, NodeName, Unreadable
 from tests.builders import (
     GIB,
     csi_node,
@@ -33,65 +34,50 @@ def told(gib: int, of: StorageClass = FAST, labels: dict[str, str] | None = HOST
     return ToldRoom(key="it", storage_class=of.name, size_bytes=gib * GIB, labels=labels)
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        pytest.param([READY, csi_node()], True, id="ready"),
-        pytest.param([TWO_DISKS, csi_node()], True, id="two-disks"),
-        pytest.param([csi_node()], False, id="not-known-to-longhorn"),
-        pytest.param(
-            [read_as_unreadable(node_document(spec={"allowScheduling": 7})), csi_node()],
-            False,
-            id="unreadable",
-        ),
-        pytest.param([READY, csi_node(has_longhorn=False)], False, id="no-driver"),
-        pytest.param([node(ready=False), csi_node()], False, id="not-ready"),
-        pytest.param([node(schedulable=False), csi_node()], False, id="cordoned"),
-        pytest.param([node(allow_scheduling=False), csi_node()], False, id="closed"),
-        pytest.param([node(evicting=True), csi_node()], False, id="evicted"),
-        pytest.param([node("node-1", disk(uuid="")), csi_node()], False, id="disk-not-seen-yet"),
-        pytest.param([node("node-1", disk(ready=False)), csi_node()], False, id="disk-not-ready"),
-    ],
-)
+UNREADABLE = read_as_unreadable(node_document(spec={"allowScheduling": 7}))
+SLOW, OTHER = storage_class("slow"), storage_class("other", provisioner="other")
+TEMPLATE = {"cluster-autoscaler.kubernetes.io/template-node": "true"}
+OFF, ON = (setting(CAPACITY_TRACKING, value) for value in ("false", "true"))
+DRIVER = csi_node()
+THERE: dict[str, tuple[list[AnyRecord | Unreadable], bool]] = {
+    "ready": ([READY, DRIVER], True),
+    "two-disks": ([TWO_DISKS, DRIVER], True),
+    "node-not-known-to-longhorn": ([DRIVER], False),
+    "node-unreadable": ([UNREADABLE, DRIVER], False),
+    "driver-not-there": ([READY, csi_node(has_longhorn=False)], False),
+    "node-not-ready": ([node(ready=False), DRIVER], False),
+    "node-cordoned": ([node(schedulable=False), DRIVER], False),
+    "node-closed": ([node(allow_scheduling=False), DRIVER], False),
+    "node-evicted": ([node(evicting=True), DRIVER], False),
+    "disk-not-seen-yet": ([node("node-1", disk(uuid="")), DRIVER], False),
+    "disk-not-ready": ([node("node-1", disk(ready=False)), DRIVER], False),
+}
+
+
+@pytest.mark.parametrize(("records", "expected"), THERE.values(), ids=THERE)
 def test_longhorn_is_there(records, *, expected):
     assert has_longhorn(NAME, view_of(*records)) is expected
 
 
-@pytest.mark.parametrize(
-    ("records", "known", "expected"),
-    [
-        pytest.param([READY, FAST], [], ["fast"], id="nothing"),
-        pytest.param([READY, FAST], [told(0)], ["fast"], id="asked-before-the-disk-was-ready"),
-        pytest.param([TWO_DISKS, FAST], [told(20)], ["fast"], id="asked-before-the-second-disk"),
-        pytest.param([READY, FAST], [told(100)], [], id="all"),
-        pytest.param([READY, FAST], [told(120)], [], id="more-as-replicas-have-come-since"),
-        pytest.param([READY, FAST], [told(0), told(100)], [], id="by-one-of-two"),
-        pytest.param([READY, FAST, TAGGED], [told(100)], [], id="class-without-room-there"),
-        pytest.param(
-            [READY, FAST, storage_class("slow")], [told(100)], ["slow"], id="one-of-two-classes"
-        ),
-        pytest.param(
-            [READY, IMMEDIATE, storage_class("other", provisioner="other")],
-            [],
-            [],
-            id="not-told-of",
-        ),
-        pytest.param([READY, FAST], [told(100, labels={"zone": "a"})], [], id="of-its-zone"),
-        pytest.param([READY, FAST], [told(100, labels={})], [], id="of-all-nodes"),
-        pytest.param([READY, FAST], [told(100, labels=None)], ["fast"], id="of-no-node"),
-        pytest.param(
-            [READY, FAST],
-            [told(100, labels={"cluster-autoscaler.kubernetes.io/template-node": "true"})],
-            ["fast"],
-            id="of-the-template",
-        ),
-        pytest.param(
-            [READY, FAST, setting(CAPACITY_TRACKING, "false")], [], [], id="nobody-looks-at-it"
-        ),
-        pytest.param(
-            [READY, FAST, setting(CAPACITY_TRACKING, "true")], [], ["fast"], id="tracking-is-on"
-        ),
-    ],
-)
+CLASSES: dict[str, tuple[list[AnyRecord], list[ToldRoom], list[str]]] = {
+    "nothing": ([READY, FAST], [], ["fast"]),
+    "asked-before-the-disk-was-ready": ([READY, FAST], [told(0)], ["fast"]),
+    "asked-before-the-second-disk": ([TWO_DISKS, FAST], [told(20)], ["fast"]),
+    "all": ([READY, FAST], [told(100)], []),
+    "more-as-replicas-have-come-since": ([READY, FAST], [told(120)], []),
+    "by-one-of-two": ([READY, FAST], [told(0), told(100)], []),
+    "class-without-room-there": ([READY, FAST, TAGGED], [told(100)], []),
+    "class-that-is-one-of-two": ([READY, FAST, SLOW], [told(100)], ["slow"]),
+    "classes-not-told-of": ([READY, IMMEDIATE, OTHER], [], []),
+    "labels-of-its-zone": ([READY, FAST], [told(100, labels={"zone": "a"})], []),
+    "labels-of-all-nodes": ([READY, FAST], [told(100, labels={})], []),
+    "labels-of-no-node": ([READY, FAST], [told(100, labels=None)], ["fast"]),
+    "labels-of-the-template": ([READY, FAST], [told(100, labels=TEMPLATE)], ["fast"]),
+    "tracking-is-off": ([READY, FAST, OFF], [], []),
+    "tracking-is-on": ([READY, FAST, ON], [], ["fast"]),
+}
+
+
+@pytest.mark.parametrize(("records", "known", "expected"), CLASSES.values(), ids=CLASSES)
 def test_classes_that_are_not_told_of(records, known, expected):
     assert untold_classes(NEW, view_of(*records), known) == expected
