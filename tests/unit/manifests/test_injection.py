@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -30,19 +31,19 @@ pytestmark = pytest.mark.tools
 
 GROUP = "admissionregistration.k8s.io"
 V1, V1BETA1 = (f"{GROUP}/{version}/MutatingAdmissionPolicy" for version in ("v1", "v1beta1"))
-CERT_MANAGER = (
-    "--api-versions",
-    "cert-manager.io/v1",
-    "--set",
-    "injection.webhook.tls=certManager",
-)
+SERVED = ("--api-versions", V1)
+CERT_MANAGER = ("--api-versions=cert-manager.io/v1", "--set=injection.webhook.tls=certManager")
+POLICY = "--set=injection.mode=policy"
 WEBHOOK = ("--set", "injection.mode=webhook")
-AUTO = (WITH_ADDRESS, CONFIGURED, "--api-versions", V1)
+AUTO = (WITH_ADDRESS, CONFIGURED, *SERVED)
 SECOND = ("--set", "secondaryScheduler.enabled=true")
 NAME = "longhorn-scheduler-extender-webhook"
-WEBHOOK_KINDS = [
+POLICY_KINDS = [V1, f"{V1}Binding"]
+WEBHOOK_KINDS = [f"{GROUP}/v1/MutatingWebhookConfiguration", "v1/Secret", "v1/Service"]
+CERT_MANAGER_KINDS = [
     f"{GROUP}/v1/MutatingWebhookConfiguration",
-    "v1/Secret",
+    *["cert-manager.io/v1/Certificate"] * 2,
+    *["cert-manager.io/v1/Issuer"] * 2,
     "v1/Service",
 ]
 
@@ -59,67 +60,30 @@ def only(kind: str, *options: str) -> Object:
     return obj
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param([WITH_ADDRESS, CONFIGURED], WEBHOOK_KINDS, id="auto, not served"),
-        pytest.param([WITH_ADDRESS], [], id="auto, not configured, not served"),
-        pytest.param([WITH_ADDRESS, "--api-versions", V1], [], id="auto, not configured"),
-        pytest.param(
-            [WITH_ADDRESS, *SECOND, "--api-versions", V1],
-            [V1, f"{V1}Binding"],
-            id="auto, an address and a second kube-scheduler",
-        ),
-        pytest.param(
-            [OWN, CONFIGURED, "--api-versions", V1], [], id="auto, configured without an address"
-        ),
-        pytest.param(
-            [WITH_ADDRESS, "--set", "injection.mode=policy", "--api-versions", V1],
-            [V1, f"{V1}Binding"],
-            id="policy, not configured",
-        ),
-        pytest.param([WITH_ADDRESS, *WEBHOOK], WEBHOOK_KINDS, id="webhook, not configured"),
-        pytest.param([], WEBHOOK_KINDS, id="auto, not served, a second kube-scheduler"),
-        pytest.param([OWN, "--api-versions", V1], [], id="auto, no kube-scheduler can call"),
-        pytest.param(["--set", "injection.mode=none", "--api-versions", V1], [], id="none"),
-        pytest.param(
-            AUTO,
-            [V1, f"{V1}Binding"],
-            id="auto",
-        ),
-        pytest.param(
-            [*SECOND, "--api-versions", V1],
-            [V1, f"{V1}Binding"],
-            id="auto, a second kube-scheduler",
-        ),
-        pytest.param(
-            [WITH_ADDRESS, CONFIGURED, "--api-versions", V1BETA1],
-            [V1BETA1, f"{V1BETA1}Binding"],
-            id="auto, v1beta1 alone",
-        ),
-        pytest.param([*AUTO, "--api-versions", V1BETA1], [V1, f"{V1}Binding"], id="both"),
-        pytest.param(
-            ["--set", "injection.mode=policy", "--api-versions", V1],
-            [V1, f"{V1}Binding"],
-            id="policy",
-        ),
-        pytest.param(
-            WEBHOOK,
-            WEBHOOK_KINDS,
-            id="webhook",
-        ),
-        pytest.param(
-            [*WEBHOOK, *CERT_MANAGER],
-            [
-                f"{GROUP}/v1/MutatingWebhookConfiguration",
-                *["cert-manager.io/v1/Certificate"] * 2,
-                *["cert-manager.io/v1/Issuer"] * 2,
-                "v1/Service",
-            ],
-            id="webhook, cert-manager",
-        ),
-    ],
-)
+INSTALLED: dict[str, tuple[Sequence[str], list[str]]] = {
+    "auto": (AUTO, POLICY_KINDS),
+    "auto, v1beta1 alone": (
+        [WITH_ADDRESS, CONFIGURED, "--api-versions", V1BETA1], [V1BETA1, f"{V1BETA1}Binding"]),
+    "auto, both versions": ([*AUTO, "--api-versions", V1BETA1], POLICY_KINDS),
+    "auto, not served": ([WITH_ADDRESS, CONFIGURED], WEBHOOK_KINDS),
+    "auto, not configured": ([WITH_ADDRESS, *SERVED], []),
+    "auto, not configured, not served": ([WITH_ADDRESS], []),
+    "auto, configured without an address": ([OWN, CONFIGURED, *SERVED], []),
+    "auto, no kube-scheduler can call": ([OWN, *SERVED], []),
+    "auto, a second kube-scheduler": ([*SECOND, *SERVED], POLICY_KINDS),
+    "auto, an address and a second kube-scheduler": (
+        [WITH_ADDRESS, *SECOND, *SERVED], POLICY_KINDS),
+    "auto, not served, a second kube-scheduler": ([], WEBHOOK_KINDS),
+    "policy": ([POLICY, *SERVED], POLICY_KINDS),
+    "policy, not configured": ([WITH_ADDRESS, POLICY, *SERVED], POLICY_KINDS),
+    "webhook": (WEBHOOK, WEBHOOK_KINDS),
+    "webhook, not configured": ([WITH_ADDRESS, *WEBHOOK], WEBHOOK_KINDS),
+    "webhook, cert-manager": ([*WEBHOOK, *CERT_MANAGER], CERT_MANAGER_KINDS),
+    "none": ([WITHOUT_INJECTION, *SERVED], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "expected"), INSTALLED.values(), ids=INSTALLED)
 def test_each_mode_installs_what_it_needs(options, expected):
     assert kinds(*options) == expected
 
@@ -144,9 +108,9 @@ def test_the_service_says_for_doctor_why_nothing_is_injected(options, wish):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--set", "injection.mode=policy"], "the cluster serves no MutatingAdmissionPolicy"),
+        ([POLICY], "the cluster serves no MutatingAdmissionPolicy"),
         (["--set", "injection.mode=yes"], "'auto', 'policy', 'webhook', 'none'"),
-        ([*WEBHOOK, *CERT_MANAGER[2:]], "Install cert-manager, or set injection.webhook.tls to"),
+        ([*WEBHOOK, *CERT_MANAGER[1:]], "Install cert-manager, or set injection.webhook.tls to"),
         ([*WEBHOOK, "--set", "injection.webhook.tls=x"], "'selfSigned', 'certManager'"),
     ],
 )
@@ -154,11 +118,7 @@ def test_values_that_cannot_work_are_refused(options, why):
     assert why in refusal(*options)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [[*AUTO], WEBHOOK],
-    ids=["policy", "webhook"],
-)
+@pytest.mark.parametrize("options", [AUTO, WEBHOOK], ids=["policy", "webhook"])
 def test_namespaces_and_labels_that_opt_out(options):
     given = ["--set", "injection.excludedNamespaces={team,longhorn-scheduler}"]
     found = [*template("injection-policy", *options, *given)]
