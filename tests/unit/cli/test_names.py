@@ -9,30 +9,21 @@ from cli.names import Named, WrongKindError, node_name, split_kind, without_kind
 RICH = str(Path(__file__).parents[3] / "examples" / "rich")
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("web", (None, "web")),
-        ("default/web", (None, "default/web")),
-        ("po/web", (Named.POD, "web")),
-        ("Pods/default/web", (Named.POD, "default/web")),
-        ("pvc/default/data", (Named.CLAIM, "default/data")),
-        ("pv/it", (Named.PERSISTENT_VOLUME, "it")),
-        ("volumes.longhorn.io/it", (Named.VOLUME, "it")),
-        ("lhv/it", (Named.VOLUME, "it")),
-        ("no/a", (Named.NODE, "a")),
-        ("nodes.longhorn.io/a", (Named.NODE, "a")),
-        ("sts/db", (Named.STATEFUL_SET, "db")),
-        ("statefulsets.apps/shop/db", (Named.STATEFUL_SET, "shop/db")),
-        ("deploy/web", (Named.DEPLOYMENT, "web")),
-        ("rs/web", (Named.REPLICA_SET, "web")),
-        ("DaemonSet/agent", (Named.DAEMON_SET, "agent")),
-        ("job.batch/once", (Named.JOB, "once")),
-        ("cj/nightly", (Named.CRON_JOB, "nightly")),
-        ("node/", (Named.NODE, "")),
-        ("node", (None, "node")),
-    ],
-)
+KINDS: dict[str, tuple[Named | None, str]] = {
+    **{"web": (None, "web"), "default/web": (None, "default/web"), "node": (None, "node")},
+    **{"po/web": (Named.POD, "web"), "Pods/default/web": (Named.POD, "default/web")},
+    **{"pvc/default/data": (Named.CLAIM, "default/data"), "pv/it": (Named.PERSISTENT_VOLUME, "it")},
+    **{"volumes.longhorn.io/it": (Named.VOLUME, "it"), "lhv/it": (Named.VOLUME, "it")},
+    **{"no/a": (Named.NODE, "a"), "nodes.longhorn.io/a": (Named.NODE, "a")},
+    **{"node/": (Named.NODE, ""), "sts/db": (Named.STATEFUL_SET, "db")},
+    "statefulsets.apps/shop/db": (Named.STATEFUL_SET, "shop/db"),
+    **{"deploy/web": (Named.DEPLOYMENT, "web"), "rs/web": (Named.REPLICA_SET, "web")},
+    "DaemonSet/agent": (Named.DAEMON_SET, "agent"),
+    **{"job.batch/once": (Named.JOB, "once"), "cj/nightly": (Named.CRON_JOB, "nightly")},
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), KINDS.items())
 def test_a_kind_stands_before_the_first_slash(given, expected):
     assert split_kind(given) == expected
 
@@ -65,20 +56,19 @@ def test_nodes_of_a_plan_may_have_their_kind(run):
     assert plain == said
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("drain", "pod/web"), "drain: pod/web is a pod; give a node"),
-        (("remove-disk", "node/node-a1/nosuch"), "node-a1"),
-        (("add-node", "new", "--like", "node/nosuch"), "there is no node nosuch"),
-        (("resize", "pvc/default/nosuch", "20Gi"), "default/nosuch"),
-        (("resize", "pvc/nosuch", "20Gi"), "default/nosuch"),
-    ],
-)
-def test_what_a_plan_names_is_found_without_its_kind(run, words, text):
-    status, _, error = run(*words, files=RICH)
+ABSENT = {
+    "drain pod/web": "drain: pod/web is a pod; give a node",
+    "remove-disk node/node-a1/nosuch": "node-a1",
+    "add-node new --like node/nosuch": "there is no node nosuch",
+    "resize pvc/default/nosuch 20Gi": "default/nosuch",
+    "resize pvc/nosuch 20Gi": "default/nosuch",
+}
 
-    assert status == 2
-    assert text in error
+
+@pytest.mark.parametrize(("words", "text"), ABSENT.items())
+def test_what_a_plan_names_is_found_without_its_kind(run, words, text):
+    status, _, error = run(*words.split(), files=RICH)
+
+    assert (status, text in error) == (2, True)
     assert "node/" not in error
     assert "pvc/" not in error

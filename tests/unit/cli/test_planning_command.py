@@ -40,11 +40,8 @@ PLANS = {
     "place": (0, "all of it works: 3 pods placed", "place wiki.yaml"),
     "place-none": (0, "all of it works: nothing moves", "place wiki.yaml --replicas 0"),
     "place-too-many": (1, "not all of it works: ", "place wiki.yaml --replicas 7"),
-    "place-until-full": (
-        0,
-        "4 more pods fit; the next one does not",
-        "place wiki.yaml --until-full",
-    ),
+    "place-until-full":
+        (0, "4 more pods fit; the next one does not", "place wiki.yaml --until-full"),
     "place-bare-pod": (0, "  placed   default/bare on node-", "place bare.json"),
     "place-in-a-namespace": (0, "1. place StatefulSet shop/wiki", "place wiki.yaml -n shop"),
     # Reasons about claims count no nodes.
@@ -82,22 +79,13 @@ PLANS = {
     "no-pod-known": (0, UNKNOWN, "drain node-1 --cluster-file no-pods.json"),
     "no-pod-on-a-lost-node": (0, UNKNOWN, "lose node-1 --cluster-file no-pods.json"),
     "no-pod-read": (0, "no pods, though every", "cordon node-1 --cluster-file no-pods.json"),
-    "no-longhorn-known": (
-        1,
-        "not planned: volumes of Longhorn (none of its Nodes is known",
-        "place wiki.yaml --replicas 1 --cluster-file no-longhorn.json",
-    ),
-    "no-capacity-known": (
-        2,
-        "none of Longhorn's Nodes is known, so it is not known what fits",
-        "capacity wiki.yaml --cluster-file no-longhorn.json",
-    ),
-    "class-of-others": (
-        2,
-        "error: StorageClass fast is of disk.example, and where that has room is not",
-        "capacity --size 1Gi --class fast --cluster-file others.json",
-    ),
-}
+    "no-longhorn-known": (1, "not planned: volumes of Longhorn (none of its Nodes is known",
+        "place wiki.yaml --replicas 1 --cluster-file no-longhorn.json"),
+    "no-capacity-known": (2, "none of Longhorn's Nodes is known, so it is not known what fits",
+        "capacity wiki.yaml --cluster-file no-longhorn.json"),
+    "class-of-others": (2, "error: StorageClass fast is of disk.example, and where that has room "
+        "is not", "capacity --size 1Gi --class fast --cluster-file others.json"),
+}  # fmt: skip
 
 
 @pytest.fixture

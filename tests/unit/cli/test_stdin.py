@@ -2,9 +2,9 @@
 
 import io
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,19 +20,17 @@ CLUSTER = EXAMPLES / "goal2" / "cluster.yaml"
 SCENARIO = "steps: [{place: wiki.yaml}]"
 
 
+Given = Callable[[bytes], None]
+
+
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> "Given":
-    return Given(monkeypatch)
+def given(monkeypatch: pytest.MonkeyPatch) -> Given:
+    """Give a text on stdin."""
 
+    def give(text: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
 
-class Given:
-    """Gives a text on stdin."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._monkeypatch = monkeypatch
-
-    def __call__(self, text: bytes) -> None:
-        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    return give
 
 
 @pytest.mark.parametrize("words", [("place",), ("capacity",)])
@@ -87,9 +85,8 @@ def test_more_of_a_cluster_comes_in_on_stdin(run, given):
 def test_the_objects_are_named_by_their_place_in_the_input(given):
     given(b"- 1")
 
-    with pytest.raises(
-        InputError, match=r"^the input holds no object .*\(the input\[0\]\[0\] is int"
-    ):
+    said = r"^the input holds no object .*\(the input\[0\]\[0\] is int"
+    with pytest.raises(InputError, match=said):
         load_cluster(INPUT)
 
 
@@ -136,10 +133,8 @@ def test_it_can_be_given_once(run, given):
 
     status, out, errors = run("place", "-", files="-")
 
-    assert (status, out) == (2, "")
-    assert errors == (
-        "error: - is given twice, and stdin can be read once; name a file for the other\n"
-    )
+    error = "error: - is given twice, and stdin can be read once; name a file for the other\n"
+    assert (status, out, errors) == (2, "", error)
 
 
 def test_a_bundle_has_to_be_a_file(run, given):
@@ -155,14 +150,10 @@ def test_no_more_than_the_limit_is_read(given):
 
 
 def test_helm_and_the_like_can_be_piped_into_the_process():
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("EXTENDER_")
-    }
     command = [sys.executable, "-m", "cli", "plan", "place", "-", "--cluster-file", BUNDLE]
     with subprocess.Popen(["/bin/cat", WIKI], stdout=subprocess.PIPE) as cat:
         found = subprocess.run(
-            command, stdin=cat.stdout, capture_output=True, text=True, cwd=ROOT, env=environment,
-            check=False,
+            command, stdin=cat.stdout, capture_output=True, text=True, cwd=ROOT, check=False,
         )  # fmt: skip
 
     assert found.returncode == 0, found.stderr
