@@ -1,6 +1,8 @@
 """`trial`: how large its claims are, what it tries, and how it tells what came of it."""
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -84,11 +86,8 @@ def test_nodes_with_most_room_are_tried():
     explainer = Explainer(objects, Settings(), None, "a file")
     found = rooms_of(explainer, 3)
 
-    assert [(name, [room // GIB for room in disks]) for name, disks in found.items()] == [
-        ("node-2", [70, 60]),
-        ("node-6", [60, 60]),
-        ("node-4", [40, 60]),
-    ]
+    gib = {name: [room // GIB for room in disks] for name, disks in found.items()}
+    assert [*gib.items()] == [("node-2", [70, 60]), ("node-6", [60, 60]), ("node-4", [40, 60])]
     names = [each.name for each in classes(explainer)]
     assert names == ["longhorn", "longhorn-local", "longhorn-single"]
 
@@ -132,9 +131,8 @@ def test_goals_are_those_that_the_nodes_allow():
         "3a",
         "3b",
     ]
-    assert isinstance(even["1b"], Skipped)
-    assert isinstance(uneven["1a"], Skipped)
-    assert isinstance(two["3a"], Skipped)
+    skipped = (even["1b"], uneven["1a"], two["3a"])
+    assert all(isinstance(each, Skipped) for each in skipped)
     drain = even["3a"]
     assert isinstance(drain, Case)
     assert (drain.start, drain.pods, drain.action) == ("n1", 4, Action.DRAIN)
@@ -176,64 +174,52 @@ def case_of(class_: Class = LOCAL, action: Action = Action.CREATE) -> Case:
     return Case(name="1a", told="", pods=2, class_=class_, action=action)
 
 
-def seen(name: str, node: str = "", phase: str = "Running") -> dict[str, object]:
-    """Build a Pod with one claim, which has its name."""
-    return {
-        "metadata": {"name": name, "uid": name},
-        "spec": {"nodeName": node, "volumes": [{"persistentVolumeClaim": {"claimName": name}}]},
-        "status": {"phase": phase},
-    }
+def seen(words: str) -> list[dict[str, Any]]:
+    """Build pods with one claim of their name each: `a@n1 b@n2/Pending`; they are running."""
+    found = []
+    for name, node, phase in re.findall(r"(\w+)@(\w*)/?(\w*)", words):
+        volumes = [{"persistentVolumeClaim": {"claimName": name}}]
+        metadata = {"name": name, "uid": name}
+        spec = {"nodeName": node, "volumes": volumes}
+        status = {"phase": phase or "Running"}
+        found.append({"metadata": metadata, "spec": spec, "status": status})
+    return found
 
 
-def replica(volume: str, node: str, failed: str = "") -> dict[str, object]:
-    return {"spec": {"volumeName": volume, "nodeID": node, "failedAt": failed}}
+def replicas(words: str) -> list[dict[str, Any]]:
+    """Build replicas of the volumes of pods: `a@n1 b@n2/failed`."""
+    return [
+        {"spec": {"volumeName": f"v-{name}", "nodeID": node, "failedAt": failed}}
+        for name, node, failed in re.findall(r"(\w+)@(\w+)/?(\w*)", words)
+    ]
 
 
-Judged = tuple[Case, list[dict[str, object]], list[dict[str, object]], dict[str, object], bool]
-PODS = [seen("a", "n1"), seen("b", "n2")]
-JUDGED: Mapping[str, Judged] = {
-    "volumes beside pods": (
-        case_of(), PODS, [replica("v-a", "n1"), replica("v-b", "n2")], {"without_room": 0}, True,
-    ),
-    "volume elsewhere": (
-        case_of(), PODS, [replica("v-a", "n1"), replica("v-b", "n1")], {"without_room": 1}, False,
-    ),
-    "disk beyond its limit": (
-        case_of(), [PODS[0], seen("b", "n1")], [replica("v-a", "n1"), replica("v-b", "n1")],
-        {"without_room": 1}, False,
-    ),
-    "failed replica is none": (
-        case_of(), PODS, [replica("v-a", "n1", "today"), replica("v-b", "n2")],
-        {"without_room": 1, "replicas_missing": 1}, False,
-    ),
-    "volume that may be anywhere": (
-        case_of(FAR), PODS, [replica("v-a", "n3"), replica("v-a", "n4"), replica("v-b", "n3")],
-        {"without_room": 0, "replicas_missing": 1}, True,
-    ),
-    "pod without a node": (
-        case_of(), [PODS[0], seen("b", phase="Pending")], [replica("v-a", "n1")],
-        {"waiting": 1, "running": 1, "without_room": 0}, False,
-    ),
-    "pod that hangs": (
-        case_of(), [PODS[0], seen("b", "n2", "Pending")], [replica("v-a", "n1")],
-        {"waiting": 0, "running": 1, "without_room": 1}, False,
-    ),
-    "pod that returns elsewhere": (
-        case_of(action=Action.RESTART), PODS, [replica("v-a", "n1"), replica("v-b", "n2")],
-        {"moved": 1}, False,
-    ),
-    "drained pod is to be elsewhere": (
-        case_of(action=Action.DRAIN), PODS, [replica("v-a", "n1"), replica("v-b", "n2")],
-        {"moved": 0}, True,
-    ),
+PODS = "a@n1 b@n2"
+JUDGED: Mapping[str, tuple[Case, str, str, dict[str, object], bool]] = {
+    "volumes beside pods": (case_of(), PODS, "a@n1 b@n2", {"without_room": 0}, True),
+    "volume elsewhere": (case_of(), PODS, "a@n1 b@n1", {"without_room": 1}, False),
+    "disk beyond its limit": (case_of(), "a@n1 b@n1", "a@n1 b@n1", {"without_room": 1}, False),
+    "failed replica is none": (case_of(), PODS, "a@n1/failed b@n2",
+        {"without_room": 1, "replicas_missing": 1}, False),
+    "volume that may be anywhere": (case_of(FAR), PODS, "a@n3 a@n4 b@n3",
+        {"without_room": 0, "replicas_missing": 1}, True),
+    "pod without a node": (case_of(), "a@n1 b@/Pending", "a@n1",
+        {"waiting": 1, "running": 1, "without_room": 0}, False),
+    "pod that hangs": (case_of(), "a@n1 b@n2/Pending", "a@n1",
+        {"waiting": 0, "running": 1, "without_room": 1}, False),
+    "pod that returns elsewhere":
+        (case_of(action=Action.RESTART), PODS, "a@n1 b@n2", {"moved": 1}, False),
+    "drained pod is to be elsewhere":
+        (case_of(action=Action.DRAIN), PODS, "a@n1 b@n2", {"moved": 0}, True),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_runs_are_right_with_all_volumes_where_they_belong(name):
-    case, pods, replicas, figures, is_right = JUDGED[name]
+    case, pods, copies, figures, is_right = JUDGED[name]
+    claims, there = {"a": "v-a", "b": "v-b"}, places(replicas(copies))
     found = outcome(
-        case, Way.OURS, 1, [*map(pod_seen, pods)], {"a": "v-a", "b": "v-b"}, places(replicas),
+        case, Way.OURS, 1, [*map(pod_seen, seen(pods))], claims, there,
         before={"a": "n1", "b": "n3"}, room={"n1": 1, "n2": 1}, seconds=1.0, calls=None,
     )  # fmt: skip
 
@@ -242,17 +228,14 @@ def test_runs_are_right_with_all_volumes_where_they_belong(name):
 
 
 def test_pods_ask_by_their_manifest_alone():
-    def template(way: Way) -> dict[str, object]:
+    def template(way):
         asking = Asking(way=way, scheduler="s", image="pause")
         made = stateful_set(
             "x", "ns", pods=2, claims=2, claim_bytes=GIB, class_=LOCAL, asking=asking, nodes=["n"]
         )
-        assert [each["spec"]["volumeMode"] for each in made["spec"]["volumeClaimTemplates"]] == [
-            "Block",
-            "Block",
-        ]
-        found: dict[str, object] = made["spec"]["template"]
-        return found
+        claims = made["spec"]["volumeClaimTemplates"]
+        assert [each["spec"]["volumeMode"] for each in claims] == ["Block", "Block"]
+        return made["spec"]["template"]
 
     alone, ours = map(str, (template(Way.NONE), template(Way.OURS)))
     assert "longhorn.io/scheduler-extender" not in alone.replace("longhorn-scheduler-extender/", "")
@@ -269,21 +252,17 @@ def run_of(way: Way, number: int, by_node: dict[str, int], **figures: object) ->
 
 
 def report(*runs: Outcome, **changes: object) -> TrialReport:
+    nodes = [
+        TrialNode(name=f"node-{n}", room_bytes=(room * GIB,), claims=claims)
+        for n, room, claims in ((1, 400, 3), (2, 200, 1))
+    ]
     names = {"secret-1": "node-1", "secret-2": "node-2"}
+    told = {"1b": "4 pods at once, which fill all nodes unequally"}
     found = TrialReport(
-        extender="0.2.0",
-        kubernetes="v1.36.2",
-        longhorn="",
-        nodes=tuple(
-            TrialNode(name=f"node-{n}", room_bytes=(room * GIB,), claims=claims)
-            for n, room, claims in ((1, 400, 3), (2, 200, 1))
-        ),
-        claim_bytes=110 * GIB,
-        cases=cases_of(runs, {"1b": "4 pods at once, which fill all nodes unequally"}, names),
+        extender="0.2.0", kubernetes="v1.36.2", longhorn="", nodes=tuple(nodes),
+        claim_bytes=110 * GIB, cases=cases_of(runs, told, names), unasked={}, is_complete=True,
         skipped=(Skipped(name="1a", why="nodes have different room: 1b is tried"),),
-        unasked={},
-        is_complete=True,
-    )
+    )  # fmt: skip
     return msgspec.structs.replace(found, **changes)
 
 
