@@ -1,6 +1,5 @@
 """Runs commands as a whole: on files, and on a live cluster, which is the API server in memory."""
 
-import json
 import os
 import random
 import shlex
@@ -93,9 +92,8 @@ def ask(called: Run, tmp_path: Path) -> Ask:
     """Ask about pod `web` of a cluster; return the status, and the output as one line."""
 
     def asked(*documents: object, options: tuple[str, ...] = ()) -> tuple[int, str]:
-        path = tmp_path / "cluster.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-        status, out, _ = called("filter", "pod/web", "--cluster-file", str(path), *options)
+        file = write_documents(tmp_path / "cluster.json", *documents)
+        status, out, _ = called("filter", "pod/web", "--cluster-file", file, *options)
         return status, " ".join(out.split())
 
     return asked

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from app.config import NAME, OWN_NAMESPACE
+from tests.builders import core_document
 from tests.fakes import FakeApiServer, Object, Resource
 from tests.fakes.resources import PLAN_RESOURCES, RESOURCES
 
@@ -37,3 +39,14 @@ def put(server: FakeApiServer, documents: Iterable[Object], namespace: str = LON
         elif metadata["namespace"] == LONGHORN:
             metadata["namespace"] = namespace
         server.put({**each, "metadata": metadata})
+
+
+def own(kind: str, name: str, namespace: str = OWN_NAMESPACE, **fields: object) -> Object:
+    """Build an object in the namespace of the extender."""
+    return core_document(kind, name, metadata={"namespace": namespace}, **fields)
+
+
+def lease(**spec: object) -> Object:
+    """Build the Lease of the leader, who holds it, but for other fields of the spec."""
+    held = {"holderIdentity": "extender-0", "renewTime": "2999-01-01T00:00:00.000000Z", **spec}
+    return own("Lease", NAME, spec=held) | {"apiVersion": "coordination.k8s.io/v1"}

@@ -35,12 +35,20 @@ def claim(name: str = "web", gib: int = 10) -> dict[str, Any]:
     )
 
 
-def bound_claim(name: str = "web") -> list[dict[str, Any]]:
+def bound_claim(name: str = "web", **spec: Any) -> list[dict[str, Any]]:
+    """Build a claim and its PersistentVolume, of volume `vol-` and its name."""
     csi = {"driver": "driver.longhorn.io", "volumeHandle": f"vol-{name}"}
     return [
-        core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}"}),
+        core_document("PersistentVolumeClaim", name, spec={"volumeName": f"pv-{name}", **spec}),
         core_document("PersistentVolume", f"pv-{name}", spec={"csi": csi}),
     ]
+
+
+def csi_driver(*, tracks: bool) -> dict[str, Any]:
+    """Build Longhorn's CSIDriver, whose capacity kube-scheduler tracks or not."""
+    found = core_document("CSIDriver", spec={"storageCapacity": tracks})
+    metadata = {"name": "driver.longhorn.io"}
+    return found | {"apiVersion": "storage.k8s.io/v1", "metadata": metadata}
 
 
 def storage_class(binding: str = "WaitForFirstConsumer", **parameters: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from cli.catalogue import REMEDIES
 from tests.builders import GIB, MANAGER_IMAGE, instance_manager_document, node_document
-from tests.unit.cli.plans import Run
+from tests.unit.cli.plans import Run, write
 from tests.unit.cli.volumes import claim, pod, replica, setting, volume
 
 Document = Mapping[str, Any]
@@ -106,10 +106,8 @@ def ask(called: Run, tmp_path: Path) -> Ask:
     """Run a command on a cluster; return its answer."""
 
     def asked(documents: Sequence[Document], *command: str) -> Any:
-        file = tmp_path / "cluster.json"
-        items = {"apiVersion": "v1", "kind": "List", "items": [VERSION, *documents]}
-        file.write_text(json.dumps(items))
-        _, out, _ = called(*command, "--cluster-file", str(file), "-o", "json")
+        file = write(tmp_path / "cluster.json", VERSION, *documents)
+        _, out, _ = called(*command, "--cluster-file", file, "-o", "json")
         return json.loads(out)
 
     return asked
@@ -149,13 +147,8 @@ def test_room_is_no_matter_where_a_replica_is_already(ask):
 # longhorn/longhorn#11941
 def test_strict_local_volume_whose_claim_excludes_its_node_is_told(ask):
     claimed, persistent = claim()
-    persistent["spec"]["nodeAffinity"] = {
-        "required": {
-            "nodeSelectorTerms": [
-                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-            ]
-        }
-    }
+    only = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    persistent["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [only]}}
     strict = volume(dataLocality="strict-local", numberOfReplicas=1)
     there = [*node("n1"), *node("n2"), *hosts("n1", "n2"), claimed, persistent, strict]
     there += [replica("1", "n2"), pod()]

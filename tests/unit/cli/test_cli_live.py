@@ -8,6 +8,7 @@ import pytest
 from app.config import NAME, OWN_NAMESPACE, RESOURCE
 from tests.builders import (
     GIB,
+    conditions,
     core_document,
     document,
     node_document,
@@ -16,8 +17,8 @@ from tests.builders import (
 )
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, Object
 from tests.fakes.installed import config_map, service
-from tests.unit.cli.live import kubeconfig, put
-from tests.unit.cli.plans import write
+from tests.unit.cli.live import kubeconfig, lease, own, put
+from tests.unit.cli.plans import write as write_documents
 from tests.unit.cli.situations import bound_claim, pod
 
 WEB = pod(asks=False)
@@ -43,23 +44,9 @@ def full(server: FakeApiServer) -> FakeApiServer:
     return server
 
 
-def lease(**spec: object) -> Object:
-    """Build the Lease of the leader."""
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": NAME, "namespace": OWN_NAMESPACE},
-        "spec": {
-            "holderIdentity": "extender-0",
-            "renewTime": "2999-01-01T00:00:00.000000Z",
-            **spec,
-        },
-    }
-
-
 @pytest.mark.usefixtures("full")
 def test_live_cluster_is_answered_as_its_objects_in_a_file(config, tmp_path, called):
-    file = write(tmp_path / "cluster.json", *DOCUMENTS)
+    file = write_documents(tmp_path / "cluster.json", *DOCUMENTS)
 
     live = called(*FILTER, "-o", "json", "--kubeconfig", config)
 
@@ -71,10 +58,10 @@ def test_live_cluster_is_answered_as_its_objects_in_a_file(config, tmp_path, cal
 @pytest.mark.parametrize(
     ("options", "namespace"),
     [
-        ((), "shop"),
-        (("--context", "away"), "default"),
-        (("--namespace", "attic"), "attic"),
-        (("--context", "away", "-n", "attic"), "attic"),
+        ("", "shop"),
+        ("--context away", "default"),
+        ("--namespace attic", "attic"),
+        ("--context away -n attic", "attic"),
     ],
 )
 def test_the_namespace_of_the_context_counts_as_for_kubectl(config, called, options, namespace):
@@ -83,19 +70,25 @@ def test_the_namespace_of_the_context_counts_as_for_kubectl(config, called, opti
     text = text.replace("contexts: [", f"contexts: [{{name: away, {contexts}}}}}, ")
     Path(config).write_text(text)
 
-    status, _, err = called("filter", "gone", "--kubeconfig", config, *options)
+    status, _, err = called("filter", "gone", "--kubeconfig", config, *options.split())
 
     assert status == 2
     assert f"in the namespace of --namespace, which is {namespace}" in err
 
 
-@pytest.mark.parametrize("words", [("scale", "gone", "1"), ("resize", "gone", "10Gi")])
-def test_it_counts_for_plans_too(config, called, words):
-    text = Path(config).read_text().replace("user: u}}", "user: u, namespace: shop}}")
-    Path(config).write_text(text)
+def change(config: str, old: str, new: str) -> None:
+    """Put something into a kubeconfig."""
+    file = Path(config)
+    file.write_text(file.read_text().replace(old, new))
 
-    assert "shop/gone" in called("plan", *words, "--kubeconfig", config)[2]
-    assert "attic/gone" in called("plan", *words, "--kubeconfig", config, "-n", "attic")[2]
+
+@pytest.mark.parametrize("words", ["scale gone 1", "resize gone 10Gi"])
+def test_it_counts_for_plans_too(config, called, words):
+    change(config, "user: u}}", "user: u, namespace: shop}}")
+    plan = ("plan", *words.split(), "--kubeconfig", config)
+
+    assert "shop/gone" in called(*plan)[2]
+    assert "attic/gone" in called(*plan, "-n", "attic")[2]
 
 
 @pytest.mark.usefixtures("full")
@@ -119,30 +112,23 @@ def test_holds_that_only_the_leader_knows_are_told_of_if_they_could_change_the_a
     assert ("room that the leader may hold for default/other is not" in out) is (status == 0)
 
 
-def asking(**spec: object) -> Object:
-    """Build the pod with the resource."""
-    return pod(spec={"schedulerName": "longhorn-scheduler", **spec})
-
-
 def in_deployment(name: str, namespace: str = OWN_NAMESPACE) -> Object:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    return own("Deployment", name, namespace) | {"apiVersion": "apps/v1"}
 
 
-def ready(name: str, app: str) -> Object:
-    metadata = {"name": name, "namespace": OWN_NAMESPACE, "labels": {"app": app}}
-    conditions = [{"type": "Ready", "status": "True"}]
-    spec = {"nodeName": "roomy"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": spec,
-        "status": {"conditions": conditions},
-    }
+READY = own(
+    "Pod", "s-0", spec={"nodeName": "roomy"}, status={"conditions": conditions(Ready="True")}
+)
+READY["metadata"]["labels"] = {"app": "longhorn-scheduler"}
+RUNNING = [in_deployment("longhorn-scheduler"), READY]
 
 
-RUNNING = [in_deployment("longhorn-scheduler"), ready("s-0", "longhorn-scheduler")]
+@pytest.fixture
+def asking(full: FakeApiServer) -> FakeApiServer:
+    """The server, in which the pod asks for the extender by the second scheduler."""
+    full.delete("pods", "web", "default")
+    full.put(pod(spec={"schedulerName": "longhorn-scheduler"}))
+    return full
 
 
 NONE_LEADS = "no instance of the extender leads; 1 of 2 nodes would fit"
@@ -163,11 +149,10 @@ MISSING: dict[str, tuple[list[Object], str, str]] = {
 
 @pytest.mark.parametrize(("changes", "answer", "note"), MISSING.values(), ids=MISSING)
 def test_who_is_not_there_is_said_beside_what_would_fit(
-    full, config, called, changes, answer, note
+    asking, config, called, changes, answer, note
 ):
-    full.delete("pods", "web", "default")
-    for each in (asking(), *changes):
-        full.put(each)
+    for each in changes:
+        asking.put(each)
 
     status, shown, _ = called(*FILTER, "-o", "json", "--kubeconfig", config)
 
@@ -191,16 +176,12 @@ def test_of_all_pods_that_wait_it_is_said_once(full, config, called):
 
 
 def test_who_is_in_another_namespace_than_is_asked_about_is_not_said_to_be_missing(
-    full, config, called
+    asking, config, called
 ):
-    full.delete("pods", "web", "default")
-    full.put(asking())
-    full.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
-    full.put(in_deployment(NAME, "elsewhere"))
+    asking.delete("leases.coordination.k8s.io", NAME, OWN_NAMESPACE)
+    asking.put(in_deployment(NAME, "elsewhere"))
 
-    status, _, _ = called(*FILTER, "--kubeconfig", config)
-
-    assert status == 0
+    assert called(*FILTER, "--kubeconfig", config)[0] == 0
 
 
 def test_note_that_nobody_asks_the_extender_needs_an_extender(full, config, called):
@@ -216,9 +197,7 @@ def test_note_that_nobody_asks_the_extender_needs_an_extender(full, config, call
 def test_a_pod_without_the_resource_needs_nobody_of_ours(full, config, called):
     full.put(lease(holderIdentity=""))
 
-    status, _, _ = called(*FILTER, "--kubeconfig", config)
-
-    assert status == 0
+    assert called(*FILTER, "--kubeconfig", config)[0] == 0
 
 
 @pytest.mark.parametrize("written", ["secret", "secret\n", "secret\r\n"])
@@ -226,8 +205,7 @@ def test_token_file_may_end_in_a_line_break(full, config, tmp_path, called, writ
     """As editors and echo leave it; kubectl takes it, too."""
     token = tmp_path / "token"
     token.write_bytes(written.encode())
-    with_file = Path(config).read_text().replace("token: t", f"tokenFile: {token}")
-    Path(config).write_text(with_file)
+    change(config, "token: t", f"tokenFile: {token}")
 
     assert called(*FILTER, "--kubeconfig", config)[0] == 0
     assert {call.client for call in full.calls} == {"secret"}
@@ -253,8 +231,7 @@ def refused(said: tuple[int, str, str], text: str) -> None:
 
 
 def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config, called):
-    text = Path(config).read_text().replace("user: u}}", "user: u, namespace: 7}}")
-    Path(config).write_text(text)
+    change(config, "user: u}}", "user: u, namespace: 7}}")
 
     said = called(*FILTER, "--kubeconfig", config)
 
@@ -263,24 +240,25 @@ def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config, called):
 
 
 @pytest.mark.parametrize("command", [FILTER, ("serve", "--host", "127.0.0.1", "--port", "0")])
-def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(tmp_path, called, command):
-    config = tmp_path / "config"
-    config.write_text("current-context: x\n")
+def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(write, called, command):
+    config = write("current-context: x\n", "config")
 
     said = called(*command, "--kubeconfig", str(config))
 
     refused(said, "cannot connect to a cluster by kubeconfig ")
 
 
+AWAY = "the API server cannot be reached: "
+
+
 @pytest.mark.parametrize(
     ("command", "text"),
     [
-        (FILTER, "persistentvolumeclaims cannot be listed: the API server cannot be reached: "),
-        (("doctor",), "the API server cannot be reached: "),
-        (("propose-address",), "cannot list servicecidrs.networking.k8s.io: the API server cannot "
-            "be reached: "),
+        (FILTER, f"persistentvolumeclaims cannot be listed: {AWAY}"),
+        (("doctor",), AWAY),
+        (("propose-address",), f"cannot list servicecidrs.networking.k8s.io: {AWAY}"),
     ],
-)  # fmt: skip
+)
 def test_api_server_that_is_away_is_an_error_of_one_line(tmp_path, called, command, text):
     refused(called(*command, "--kubeconfig", kubeconfig(tmp_path, 1)), text)
 
@@ -289,6 +267,14 @@ def test_credentials_that_are_refused_are_an_error(server, config, called):
     server.faults.append(Fault(Answer(401), times=None))
 
     refused(called("doctor", "--kubeconfig", config), "401: ")
+
+
+def test_a_right_that_is_missing_is_an_error_of_one_line(server, config, called):
+    server.authorize = lambda _: False
+
+    said = called("propose-address", "--kubeconfig", config)
+
+    refused(said, "not allowed to list servicecidrs.networking.k8s.io; run this as")
 
 
 def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(server, config, called):
@@ -357,11 +343,3 @@ def test_addresses_alone_are_on_stdout(server, config, called, options, reasons)
 
     assert (status, out) == (0, "10.43.0.95\nfd43::5f\n")
     assert [line.split()[0] for line in err.splitlines()] == reasons
-
-
-def test_a_right_that_is_missing_is_an_error_of_one_line(server, config, called):
-    server.authorize = lambda _: False
-
-    said = called("propose-address", "--kubeconfig", config)
-
-    refused(said, "not allowed to list servicecidrs.networking.k8s.io; run this as")

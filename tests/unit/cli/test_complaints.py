@@ -21,7 +21,7 @@ from tests.builders import (
     setting_documents,
 )
 from tests.unit.cli.plans import write
-from tests.unit.cli.volumes import claim, pod, replica, setting, volume
+from tests.unit.cli.volumes import attached_by_kubernetes, claim, pod, replica, setting, volume
 
 Document = dict[str, Any]
 DOWN = {"type": "Ready", "status": "False", "reason": "KubernetesNodeNotReady"}
@@ -57,20 +57,6 @@ def node(
 
 def nodes(*names: str) -> list[Document]:
     return [each for name in names for each in node(name)]
-
-
-def attached_by_kubernetes(name: str, on: str) -> Document:
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "VolumeAttachment",
-        "metadata": {"name": name},
-        "spec": {
-            "attacher": "driver.longhorn.io",
-            "nodeName": on,
-            "source": {"persistentVolumeName": "pv"},
-        },
-        "status": {"attached": True},
-    }
 
 
 def with_status(built: Document, **status: Any) -> Document:

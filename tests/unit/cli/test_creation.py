@@ -28,7 +28,9 @@ from tests.builders import (
 )
 from tests.builders import claim as claim_record
 from tests.unit.cli.situations import (
+    bound_claim,
     claim,
+    csi_driver,
     host,
     pod,
     replica,
@@ -70,16 +72,13 @@ def refused(name: str) -> list[dict[str, Any]]:
 
 
 def uncreatable() -> list[dict[str, Any]]:
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": "vol-src"}
     return [
         *(host(), node_document(), GOLDEN, volume("src", 20), replica("src", gib=20)),
-        core_document("PersistentVolume", "src", spec={"csi": csi}),
-        core_document("PersistentVolumeClaim", "src", spec={"volumeName": "src"}),
+        *bound_claim("src"),
         *(each for name in REFUSED for each in refused(name)),
     ]
 
 
-CSI = {"driver": "driver.longhorn.io", "volumeHandle": "vol-web"}
 BY_NODE_NAME = pod(spec={"nodeName": "node-1"})
 CHOSEN = {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}
 NODE_NAME = "the pod has its node by spec.nodeName, and not by kube-scheduler"
@@ -89,12 +88,8 @@ TEXTS = [f"PersistentVolumeClaim default/{name} asks for {REFUSED[name][3]}" for
 
 def grown(storage: str) -> list[dict[str, Any]]:
     """Build a pod with a volume of 2 GiB, of which its claim asks for more."""
-    asked = {"volumeName": "pv-web", "resources": {"requests": {"storage": storage}}}
-    return [
-        *(host(), node_document(), volume("web", 2), replica("web", gib=2), pod()),
-        core_document("PersistentVolume", "pv-web", spec={"csi": CSI}),
-        core_document("PersistentVolumeClaim", "web", spec=asked),
-    ]
+    asked = bound_claim(resources={"requests": {"storage": storage}})
+    return [host(), node_document(), volume("web", 2), replica("web", gib=2), pod(), *asked]
 
 
 def chosen_for(binding: str, **metadata: Any) -> list[dict[str, Any]]:
@@ -157,16 +152,9 @@ def test_a_plan_does_not_place_what_longhorn_refuses(shown, tmp_path):
 def test_capacity_is_tracked_before_there_is_a_setting(ask, *, tracks, settings):
     """11b: Longhorn from v1.10.0 to v1.11.1."""
     full = node_document("node-1", disk_status=scheduled(95))
-    driver = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": "driver.longhorn.io"},
-        "spec": {"storageCapacity": tracks},
-    }
-    status, shown = ask(
-        *(host("node-1"), full, node_document("node-2"), pod(), claim(), driver, *settings),
-        class_document(dataLocality="disabled"),
-    )
+    there = [host("node-1"), full, node_document("node-2"), pod(), claim(), *settings]
+
+    status, shown = ask(*there, csi_driver(tracks=tracks), class_document(dataLocality="disabled"))
 
     assert status == (1 if tracks else 0)
     assert ("kube-scheduler leaves out node-1" in shown) is tracks

@@ -14,6 +14,7 @@ from tests.builders import GIB, document, node_document
 from tests.unit.cli.situations import (
     bound_claim,
     claim,
+    csi_driver,
     host,
     labels,
     new,
@@ -245,11 +246,7 @@ CAPACITIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("name", CAPACITIES)
 def test_room_that_kubernetes_is_told_of_leaves_nodes_out(ask, name):
     left_out, capacities = CAPACITIES[name]
-    driver = {
-        **{"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver"},
-        "metadata": {"name": "driver.longhorn.io"},
-        "spec": {"storageCapacity": name != "not-tracked"},
-    }
+    driver = csi_driver(tracks=name != "not-tracked")
 
     status, text = ask(*BOTH, driver, *capacities, *new())
 

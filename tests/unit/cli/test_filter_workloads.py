@@ -12,10 +12,18 @@ import yaml
 from cli.schema import schema
 from tests.builders import core_document, node_document, runner_documents, setting_documents
 from tests.fakes import FakeApiServer
-from tests.unit.cli.live import put
+from tests.unit.cli.live import lease, put
 from tests.unit.cli.plans import Golden, Run, write
-from tests.unit.cli.situations import claim, host, pod, replica, scheduled, storage_class, volume
-from tests.unit.cli.test_cli_live import lease
+from tests.unit.cli.situations import (
+    bound_claim,
+    claim,
+    host,
+    pod,
+    replica,
+    scheduled,
+    storage_class,
+    volume,
+)
 
 Document = dict[str, Any]
 Ask = Callable[[str, list[Document], str], tuple[int, str]]
@@ -68,13 +76,7 @@ CLUSTER = [
 def data_of(name: str, node: str) -> list[Document]:
     """Build the claim of a pod, and its volume with a replica on a node."""
     key = f"data-{name}"
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": f"vol-{key}"}
-    return [
-        core_document("PersistentVolumeClaim", key, spec={"volumeName": f"pv-{key}"}),
-        core_document("PersistentVolume", f"pv-{key}", spec={"csi": csi}),
-        volume(key, dataLocality="strict-local"),
-        replica(key, on=node),
-    ]
+    return [*bound_claim(key), volume(key, dataLocality="strict-local"), replica(key, on=node)]
 
 
 def with_class(*classes: Document) -> list[Document]:

@@ -16,9 +16,9 @@ from cli.names import Named
 from cli.schema import schema
 from cli.volumes.command import explain_volume
 from tests.builders import GIB, core_document, document, node_document, read, upgrade_document
-from tests.unit.cli.plans import Run
+from tests.unit.cli.plans import Run, write
 from tests.unit.cli.situations import storage_class
-from tests.unit.cli.volumes import claim, cluster, not_ready, pod, replica, setting, volume, write
+from tests.unit.cli.volumes import claim, cluster, not_ready, pod, replica, setting, volume
 
 Asked = Callable[[list[Any], str], dict[str, Any]]
 ONE, TWO = replica("1", "a"), replica("2", "b")
@@ -190,7 +190,7 @@ def asked(called: Run, tmp_path: Path) -> Asked:
     """Return the JSON; it obeys its schema, and the exit status says whether all is done."""
 
     def found(documents: list[Any], name: str) -> dict[str, Any]:
-        file = write(tmp_path, documents)
+        file = write(tmp_path / "it.json", *documents)
         status, out, _ = called("filter", name, "--cluster-file", file, "-o", "json")
         found: dict[str, Any] = json.loads(out)
         jsonschema.validate(found, schema("filter-volume"))
@@ -266,7 +266,7 @@ def test_volume_has_several_names(asked, name):
     ],
 )
 def test_unknown_name_brings_similar_ones(called, tmp_path, name, text):
-    file = write(tmp_path, cluster(volume(), *claim(), free="a"))
+    file = write(tmp_path / "it.json", *cluster(volume(), *claim(), free="a"))
 
     status, _, err = called("filter", name, "--cluster-file", file)
 

@@ -1,8 +1,6 @@
 """Clusters with one volume, as documents, and the question about it to the command `filter`."""
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tests.builders import GIB, conditions, core_document, document, node_document
@@ -94,8 +92,9 @@ def setting(name: str, value: str) -> dict[str, Any]:
     return document("Setting", name, value=value)
 
 
-def write(path: Path, documents: Sequence[Any]) -> str:
-    """Write a cluster into a file, and return its name."""
-    file = path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*documents]}))
-    return str(file)
+def attached_by_kubernetes(name: str, on: str) -> dict[str, Any]:
+    """Build Kubernetes' VolumeAttachment of the volume."""
+    source = {"persistentVolumeName": "pv"}
+    spec = {"attacher": "driver.longhorn.io", "nodeName": on, "source": source}
+    found = core_document("VolumeAttachment", name, spec=spec, status={"attached": True})
+    return found | {"apiVersion": "storage.k8s.io/v1", "metadata": {"name": name}}
