@@ -7,14 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from extender.space import NodeSpace, There, node_space, why_unusable
-from extender.verdicts import node_rejection
-from extender.verdicts.rejections import (
-    NodeDeleting,
-    NodeEvicting,
-    NodeNotReady,
-    NodeNotSchedulable,
-    NodeSchedulingDisabled,
-)
 from longhorn import Disk, DiskId, DiskKind, Node, NodeName, Replica, limit_bytes, read_settings
 from packing import Bin
 from tests.builders import (
@@ -198,21 +190,6 @@ def test_disk_needs_a_byte_available_for_new_volumes_even_without_a_minimum():
     assert space_of(byte, minimal="0").bins == (
         Bin(id="disk-1", kind=0, logical_bytes=100 * GIB, physical_bytes=0),
     )
-
-
-CLOSED = {
-    "open": (node(), None),
-    "deleting": (node(deleting=True), NodeDeleting()),
-    "not-ready": (node(ready=False), NodeNotReady()),
-    "not-schedulable": (node(schedulable=False), NodeNotSchedulable()),
-    "disabled": (node(allow_scheduling=False), NodeSchedulingDisabled()),
-    "evicting": (node(evicting=True), NodeEvicting()),
-}
-
-
-@pytest.mark.parametrize(("node", "expected"), CLOSED.values(), ids=CLOSED)
-def test_node_that_takes_nothing_new(node, expected):
-    assert node_rejection(space_of(node)) == expected
 
 
 PLACED = replica(pinned_to="node-1")
