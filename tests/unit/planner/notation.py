@@ -165,14 +165,14 @@ def _other_step(verb: str, what: str, *given: str) -> Step:
             return ChangeSetting(name=what, value=given[0])
         case "place":  # `2:15*3` is two pods, each with three replicas of 15 GiB
             found = _read(_PLACED, what)
-            return PlaceWorkloads(
-                wanted=wanted(
-                    int(found["pods"]),
-                    size_bytes=int(found["gib"] or 10) * GIB,
-                    copies=int(found["copies"] or 1),
-                    **({"ordered": False} if "parallel" in given else {}),
-                )
+            order: dict[str, Any] = {"ordered": False} if "parallel" in given else {}
+            asks = wanted(
+                int(found["pods"]),
+                size_bytes=int(found["gib"] or 10) * GIB,
+                copies=int(found["copies"] or 1),
+                **order,
             )
+            return PlaceWorkloads(wanted=asks)
     raise AssertionError(f"cannot read {verb!r}")
 
 
