@@ -403,6 +403,8 @@ def test_only_commands_read_where_a_volume_may_be_used():
         replica_with(volumeSize=None, active=None, rebuildRetryCount=None),
         class_document(parameters=None, provisioner=None),
         claim_with(resources=None, accessModes=None),
+        core_document("PersistentVolumeClaim", spec=None),
+        core_document("PersistentVolume", spec=None),
         core_document("PersistentVolume", spec={"csi": None}),
     ],
 )
