@@ -15,13 +15,13 @@ from tests.cluster.images import ROOT
 from tests.cluster.installed import ADDRESS, roll_out
 from tests.cluster.outside import REPOSITORY
 from tests.cluster.running import RunningCluster
+from tests.e2e.test_upgrade import BACK, OVERLAY
 from tests.fakes.installed import LONGHORN
 
 pytestmark = pytest.mark.nodes
 
 RELEASES = {"0.1.0": "e846c10", "0.2.0": "cb99577"}
 """The commits of those that are not this one."""
-OVERLAY = Path("manifests/overlays/fixed-cluster-ip")
 SCHEDULER = Path("manifests/scheduler/kubeadm.yaml")
 SERVICE = f"http://{ADDRESS}:9504/filter"
 UNTIL = "2999-12-24T12:00:00Z"
@@ -42,11 +42,6 @@ HELM = (
     f"--set kubeSchedulerConfigured=true,tls.plainUntil={UNTIL}",
 )
 """As docs/upgrade.md has them, where the older ones are."""
-BACK = (
-    'kubectl kustomize "$1" | kubectl replace --save-config --filename -\n'
-    f"kubectl --namespace {LONGHORN} delete secret --selector owner=helm,name={NAME}"
-)
-"""From Helm to an older release's manifests, as that page has it."""
 SILENCE_SECONDS = 5.0
 """The longest time without an answer; leaders that end give their lease away."""
 

@@ -24,7 +24,6 @@ NAMESPACE = "longhorn-scheduler"
 SAMPLES = 240
 """Two hours."""
 KINDS = ("nodes.longhorn.io", "pods")
-_AGE = f"{PREFIX}view_age_seconds"
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -54,7 +54,6 @@ NAMES = [(kind, name) for kind, names in KINDS.items() if kind not in CLAIMS for
 OFTEN = [key for key in NAMES if key[0] in ("Node", "Volume", "Replica")]
 RUNNERS = ("CSINode", "EngineImage", "InstanceManager")
 """Without any of these, all runs everywhere."""
-ALL_TAGS = frozenset(TAGS)
 OF_NODES: list[dict[str, Any]] = [
     {"allow_scheduling": False},
     {"tags": frozenset()},
