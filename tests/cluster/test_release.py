@@ -265,9 +265,11 @@ async def uninstalled(life: Life) -> None:
         UNINSTALL,
         injects=False,
     )
-    # The slice, which is the Service's, says that nobody is there.
+    # The slice, which is the Service's, says that nobody is there. kube-scheduler has copies of the
+    # certificates, so they must be those of the next release.
     assert await left(life.cluster) == [
         f"service/{NAME}",
+        *(f"secret/{NAME}-{whose}" for whose in ("client", "kube-scheduler", "tls")),
         f"endpointslice.discovery.k8s.io/{NAME}-ipv4",
     ]
     await life.step("reinstall over that", f"{INSTALL} {to_own}", injects=True)

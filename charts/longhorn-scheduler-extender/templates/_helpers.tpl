@@ -203,9 +203,17 @@ longhorn-scheduler-extender/injection: none
 # For doctor: it begins once the cluster's kube-scheduler is said to be configured.
 longhorn-scheduler-extender/injection: waiting
 {{- end }}
-{{- if and (include "extender.fixedUrl" .) (eq (include "extender.mode" .) "cluster-scheduler") }}
-# It stays when the release is uninstalled. A kube-scheduler that still calls it is refused at once. An
-# address without a Service would cost it 5 s for each pod that asks, and all others wait meanwhile.
+{{- with include "extender.keep" . | trim }}
+# A kube-scheduler that still calls it is refused at once. An address without a Service would cost it 5 s for
+# each pod that asks, and all others wait meanwhile.
+{{ . }}
+{{- end }}
+{{- end }}
+
+{{/* As an annotation: stays when the release is uninstalled. So does what the cluster's own kube-scheduler has
+been given by hand, and a release that is installed again must have: an address, and copies of certificates. */}}
+{{- define "extender.keep" -}}
+{{- if and (include "extender.fixedUrl" .) (eq (include "extender.mode" .) "cluster-scheduler") -}}
 helm.sh/resource-policy: keep
 {{- end }}
 {{- end }}

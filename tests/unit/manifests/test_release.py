@@ -12,7 +12,6 @@ from tests.unit.manifests.charted import (
     WITH_ADDRESS,
     annotations,
     charted,
-    find,
     hooks,
     template,
 )
@@ -107,10 +106,15 @@ def test_argo_cd_takes_the_same_order_from_the_hooks():
         pytest.param([SECOND], False, id="the second scheduler goes with it"),
     ],
 )
-def test_a_kube_scheduler_that_still_calls_is_refused_and_waits_for_nothing(options, *, kept):
-    service = find(charted(DEFAULTS, *options), "Service")
+def test_what_a_kube_scheduler_was_given_outlives_the_release(options, *, kept):
+    """The address that it calls, where it is refused at once, and certificates that it copied."""
+    made = [each for each in charted(DEFAULTS, *options) if each["kind"] in ("Service", "Secret")]
+    given = [each for each in made if each["metadata"]["name"] != f"{NAME}-webhook"]
 
-    assert ("helm.sh/resource-policy" in annotations(service)) is kept
+    assert len(given) == 4
+    for each in given:
+        found = each["metadata"].get("annotations") or {}
+        assert (found.get("helm.sh/resource-policy") == "keep") is kept
 
 
 def test_in_an_emergency_the_second_scheduler_knows_the_resource_and_asks_nobody():
