@@ -110,9 +110,10 @@ def upgrade(cluster: ControlPlane, *options: str) -> None:
     helm("upgrade", NAME, str(CHART), *where, *VALUES, *options)
 
 
-async def secrets(api: Api) -> list[Object]:
-    """Return the Secrets of the release, but for those that Helm writes down what it did in."""
-    return [obj for obj in await api.list(SECRETS, NAMESPACE) if "Helm" in str(obj["metadata"])]
+async def certificates(api: Api) -> list[Object]:
+    """Return what the Secrets with certificates have."""
+    found = await api.list(SECRETS, NAMESPACE)
+    return [each["data"] for each in found if each["type"] == "kubernetes.io/tls"]
 
 
 async def environ(cluster: ControlPlane) -> dict[str, str]:
@@ -202,15 +203,20 @@ def test_what_could_not_work_is_refused_before_anything_is_made(release, options
         helm("install", NAME, str(CHART), kubeconfig, IMAGE, "--dry-run=server", *options)
 
 
-async def test_of_a_release_only_the_service_is_left_that_kube_scheduler_may_still_call(release):
-    upgrade(release, "--set=mode=cluster-scheduler")
+async def test_the_next_release_has_what_kube_scheduler_was_given_by_the_last_one(release):
+    """The Service, whose address it calls, and the certificates that it has copies of."""
+    own = "--set=mode=cluster-scheduler"
+    upgrade(release, own)
     kubeconfig = f"--kubeconfig={release.users.kubeconfig(ADMIN)}"
     where = (kubeconfig, f"--namespace={NAMESPACE}", WITHOUT_HOOKS)
-    helm("uninstall", NAME, *where, "--cascade=background")
     async with await release.client() as client:
         api = Api(client)
-        service = await api.get(SERVICES, NAME, NAMESPACE)
-        left = await secrets(api)
+        given = await certificates(api)
+        helm("uninstall", NAME, *where, "--cascade=background")
+        service, left = await api.get(SERVICES, NAME, NAMESPACE), await certificates(api)
+        helm("install", NAME, str(CHART), *where, *VALUES, own)
+        found = await certificates(api)
 
     assert service is not None
-    assert left == []
+    assert len(given) == 3
+    assert given == left == found
