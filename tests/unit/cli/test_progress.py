@@ -2,7 +2,7 @@
 
 import gc
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -23,76 +23,60 @@ class Terminal(io.StringIO):
         return True
 
 
-def exhaust(asked: Callable[[int], None]) -> None:
-    """Go on until the clock breaks."""
-    while True:
-        asked(1)
-
-
-def seconds(*moments: float) -> Iterator[float]:
-    yield from moments
-
-
 @contextmanager
-def screen(stream: io.StringIO, clock: Callable[[], float]) -> Iterator[None]:
-    before = SCREEN.set(Screen(stream, clock))
+def screen(stream: io.StringIO, moments: Iterable[float]) -> Iterator[None]:
+    """Show it on this stream; the clock has these seconds, and breaks after the last."""
+    clock = iter(moments)
+    before = SCREEN.set(Screen(stream, lambda: next(clock)))
     try:
         yield
     finally:
         SCREEN.reset(before)
 
 
-def shown(stream: io.StringIO, *moments: float, pods: int = 10) -> str:
-    """Plan 20 pods at these moments, of which the first one is the beginning."""
-    clock = seconds(*moments)
-    with screen(stream, lambda: next(clock)), progress("pods", 20) as asked:
+GONE = "\r\033[K\033[?25h"
+PLANS = {
+    "short": (Terminal(), (0.0, 0.5, 1.9), 10, ""),
+    "long": (Terminal(), (0.0, 0.5, 2.5), 10, "20/20"),
+    "pods-asked-about-again": (Terminal(), (0.0, 3.0, 4.0, 5.0), 15, "20/20"),
+    "no-terminal": (io.StringIO(), (0.0, 3.0, 4.0), 10, ""),
+}
+"""Where, when, and after how many pods each time it is told; of 20, and what is shown."""
+
+
+@pytest.mark.parametrize(("stream", "moments", "pods", "expected"), PLANS.values(), ids=PLANS)
+def test_a_long_plan_shows_how_many_pods_were_asked_about(stream, moments, pods, expected):
+    with screen(stream, moments), progress("pods", 20) as asked:
         for _ in moments[1:]:
             asked(pods)
-    return stream.getvalue()
 
-
-def test_a_short_plan_shows_nothing():
-    assert shown(Terminal(), 0.0, 0.5, 1.9) == ""
-
-
-def test_a_long_plan_shows_how_many_pods_were_asked_about():
-    text = shown(Terminal(), 0.0, 0.5, 2.5)
-
-    assert "20/20" in text
-    assert text.endswith("\r\033[K\033[?25h")
-
-
-def test_pods_that_are_asked_about_again_do_not_count_twice():
-    assert "20/20" in shown(Terminal(), 0.0, 3.0, 4.0, 5.0, pods=15)
-
-
-def test_without_a_terminal_there_is_nothing():
-    assert shown(io.StringIO(), 0.0, 3.0, 4.0) == ""
+    text = stream.getvalue()
+    assert expected in text
+    assert text[-len(GONE) :] == (GONE if expected else "")
 
 
 def test_the_bar_is_gone_after_an_error():
-    stream, clock = Terminal(), seconds(0.0, 3.0)
+    def exhaust(asked):
+        while True:
+            asked(1)
 
-    with (
-        screen(stream, lambda: next(clock)),
-        pytest.raises(StopIteration),
-        progress("pods", 20) as asked,
-    ):
+    stream = Terminal()
+    broken = pytest.raises(StopIteration)
+    with screen(stream, [0.0, 3.0]), broken, progress("pods", 20) as asked:
         exhaust(asked)
 
-    assert stream.getvalue().endswith("\r\033[K\033[?25h")
+    assert stream.getvalue().endswith(GONE)
 
 
 @pytest.mark.parametrize(("stream", "is_shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_yaml_that_takes_long_shows_its_share(stream, *, is_shown):
-    clock = count(step=3.0)
-    with screen(stream, lambda: next(clock)):
+    with screen(stream, count(step=3.0)):
         parse_yaml("c.yaml", b"- a\n" * 50_000)
 
     shares = [f"{share}%" in stream.getvalue() for share in (0, 66)]
     assert shares == [is_shown, is_shown]
     assert ("reading" in stream.getvalue(), "100%" in stream.getvalue()) == (is_shown, False)
-    assert stream.getvalue().endswith("\r\033[K\033[?25h" if is_shown else "")
+    assert stream.getvalue().endswith(GONE if is_shown else "")
 
 
 @pytest.mark.parametrize(

@@ -12,74 +12,76 @@ import pytest
 from app.errors import InputError
 from cli.documents import load_documents
 from cli.files import load_cluster
-from cli.running import run_command
 from cli.stdin import INPUT, read_input
 from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI
 
 CLUSTER = EXAMPLES / "goal2" / "cluster.yaml"
-SCENARIO = "steps: [{place: wiki.yaml}]"
-
-
+WORKLOADS = Path(WIKI).read_bytes()
 Given = Callable[[bytes], None]
 
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> Given:
     """Give a text on stdin."""
-
-    def give(text: bytes) -> None:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-
-    return give
+    return lambda text: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
 
 
-@pytest.mark.parametrize("words", [("place",), ("capacity",)])
-def test_workloads_come_in_on_stdin(run, given, words):
-    expected = run(*words, WIKI)
-    given(Path(WIKI).read_bytes())
-
-    assert run(*words, "-") == expected
-
-
-def test_a_scenario_comes_in_on_stdin_and_names_files_of_the_folder(run, given, monkeypatch):
-    monkeypatch.chdir(Path(WIKI).parent)
-    given(SCENARIO.encode())
-
-    assert run("run", "-")[:2] == run("place", WIKI)[:2]
+PLANS: dict[str, tuple[str, bytes, str]] = {
+    "workloads": ("place -", WORKLOADS, f"place {WIKI}"),
+    "workloads-to-count": ("capacity -", WORKLOADS, f"capacity {WIKI}"),
+    "scenario-that-names-a-file-of-the-folder":
+        ("run -", b"steps: [{place: wiki.yaml}]", f"place {WIKI}"),
+    "scenario-of-a-folder-that-names-stdin": ("run scenario.yaml", WORKLOADS, f"place {WIKI}"),
+}  # fmt: skip
+"""What is asked, what comes in, and what is asked of a file instead."""
 
 
-def test_a_scenario_of_a_folder_may_name_stdin(run, given, tmp_path):
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("steps: [{place: '-'}]")
-    given(Path(WIKI).read_bytes())
+@pytest.mark.parametrize(("words", "text", "of_file"), PLANS.values(), ids=PLANS)
+def test_a_plan_comes_in_on_stdin(run, given, tmp_path, monkeypatch, words, text, of_file):
+    monkeypatch.chdir(tmp_path)
+    Path("wiki.yaml").write_bytes(WORKLOADS)
+    Path("scenario.yaml").write_text("steps: [{place: '-'}]")
+    given(text)
 
-    assert run("run", str(scenario))[:2] == run("place", WIKI)[:2]
-
-
-def test_a_policy_comes_in_on_stdin(run, given):
-    given(b"[]")
-
-    status, _, errors = run("cordon", "node-1", "--policy", "-")
-
-    assert status == 2
-    assert errors.startswith("error: the input: ")
+    assert run(*words.split())[:2] == run(*of_file.split())[:2]
 
 
-def test_a_cluster_comes_in_on_stdin(run, given):
+@pytest.mark.parametrize(
+    ("more", "files", "origin"),
+    [((), "-", "the input"), (("--also", "-"), BUNDLE, f"{BUNDLE}, the input")],
+)
+def test_a_cluster_or_more_of_it_comes_in_on_stdin(run, given, more, files, origin):
     given(CLUSTER.read_bytes())
 
-    status, out, _ = run("cordon", "node-1", "-o", "json", files="-")
+    status, out, errors = run("cordon", "node-1", *more, "-o", "json", files=files)
 
-    assert (status, json.loads(out)["origin"]) == (0, "the input")
+    assert (status, json.loads(out)["origin"]) == (0, origin)
+    assert ("warning: the input has Node node-1 and " in errors) is bool(more)
 
 
-def test_more_of_a_cluster_comes_in_on_stdin(run, given):
-    given(CLUSTER.read_bytes())
+def test_a_pod_comes_in_on_stdin(called, given):
+    given(b"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}")
 
-    status, out, errors = run("cordon", "node-1", "--also", "-", "-o", "json")
+    status, out, _ = called("filter", "-", "-q", "--cluster-file", str(CLUSTER))
 
-    assert (status, json.loads(out)["origin"]) == (0, f"{BUNDLE}, the input")
-    assert "warning: the input has Node node-1 and " in errors
+    assert (status, "default/a" in out) == (0, True)
+
+
+REFUSED: dict[str, tuple[str, str, bytes, str]] = {
+    "policy-that-is-none": ("cordon node-1 --policy -", BUNDLE, b"[]", "error: the input: "),
+    "given-twice": ("place -", "-", WORKLOADS,
+        "error: - is given twice, and stdin can be read once; name a file for the other\n"),
+    "bundle": ("cordon node-1", "-", b"PK\3\4", "error: the input is a zip; give its file\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "files", "text", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_come_in_on_stdin_is_an_error(run, given, words, files, text, said):
+    given(text)
+
+    status, out, errors = run(*words.split(), files=files)
+
+    assert (status, out, errors[: len(said)]) == (2, "", said)
 
 
 def test_the_objects_are_named_by_their_place_in_the_input(given):
@@ -90,31 +92,18 @@ def test_the_objects_are_named_by_their_place_in_the_input(given):
         load_cluster(INPUT)
 
 
-def test_a_pod_comes_in_on_stdin(given, capsys):
-    given(b"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}")
-
-    assert run_command(["filter", "-", "-q", "--cluster-file", str(CLUSTER)]) == 0
-
-    assert "default/a" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "text",
     [
         '{"apiVersion":\t"v1", "kind": "Pod", "metadata": {"name": "\\ud83d\\ude00"}}',
-        "{apiVersion: v1}",
-        "[1, a]",
-        "{}\n---\n{}",
-        "a: b",
+        *("{apiVersion: v1}", "[1, a]", "{}\n---\n{}", "a: b"),
     ],
 )
-def test_json_and_yaml_are_told_apart_by_what_they_are(given, tmp_path, text):
+def test_json_and_yaml_are_told_apart_by_what_they_are(given, write, text):
     try:
         expected = [json.loads(text)]
     except ValueError:
-        file = tmp_path / "it.yaml"
-        file.write_text(text)
-        expected = [document for _, document in load_documents(file)]
+        expected = [document for _, document in load_documents(write(text))]
     given(text.encode())
 
     assert [document for _, document in load_documents(INPUT)] == expected
@@ -128,21 +117,6 @@ def test_what_is_neither_is_an_error(given, text):
         load_documents(INPUT)
 
 
-def test_it_can_be_given_once(run, given):
-    given(Path(WIKI).read_bytes())
-
-    status, out, errors = run("place", "-", files="-")
-
-    error = "error: - is given twice, and stdin can be read once; name a file for the other\n"
-    assert (status, out, errors) == (2, "", error)
-
-
-def test_a_bundle_has_to_be_a_file(run, given):
-    given(b"PK\x03\x04")
-
-    assert run("cordon", "node-1", files="-")[2] == "error: the input is a zip; give its file\n"
-
-
 def test_no_more_than_the_limit_is_read(given):
     given(b"0123456789")
 
@@ -151,10 +125,7 @@ def test_no_more_than_the_limit_is_read(given):
 
 def test_helm_and_the_like_can_be_piped_into_the_process():
     command = [sys.executable, "-m", "cli", "plan", "place", "-", "--cluster-file", BUNDLE]
-    with subprocess.Popen(["/bin/cat", WIKI], stdout=subprocess.PIPE) as cat:
-        found = subprocess.run(
-            command, stdin=cat.stdout, capture_output=True, text=True, cwd=ROOT, check=False,
-        )  # fmt: skip
+    found = subprocess.run(command, input=WORKLOADS, capture_output=True, cwd=ROOT, check=False)
 
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("all of it works: 3 pods placed\n")
+    assert found.stdout.startswith(b"all of it works: 3 pods placed\n")

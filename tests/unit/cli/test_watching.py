@@ -1,7 +1,7 @@
 """Asking again until an answer is the last, without a wait: clock and sleep are given."""
 
 import re
-from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -28,13 +28,12 @@ AWAY = ApiError("it is away")
 class Script:
     """Gives answers one after another, each of which takes a second."""
 
-    def __init__(self, *answers: DrainReport | ApiError) -> None:
-        self._answers: Iterator[DrainReport | ApiError] = iter(answers)
+    def __init__(self, *answers: Any) -> None:
+        self._answers = iter(answers)
         self.now = 0.0
         self.asked_at = list[float]()
-        self.told = list[DrainReport | ApiError]()
 
-    def ask(self) -> DrainReport:
+    def ask(self) -> Any:
         self.asked_at.append(self.now)
         self.now += 1
         found = next(self._answers)
@@ -45,15 +44,15 @@ class Script:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def wait(self, timeout_seconds: float | None = None) -> DrainReport:
-        waiting = Waiting(
-            interval_seconds=10,
-            timeout_seconds=timeout_seconds,
-            clock=lambda: self.now,
+    def waiting(self, timeout_seconds: float | None) -> Waiting:
+        return Waiting(
+            interval_seconds=10, timeout_seconds=timeout_seconds, clock=lambda: self.now,
             sleep=self.sleep,
-        )
-        tell: Callable[[DrainReport | ApiError], None] = self.told.append
-        return ask_again(self.ask, waiting, tell, lambda report: report.may is May.YES)
+        )  # fmt: skip
+
+
+def is_yes(report: DrainReport) -> bool:
+    return report.may is May.YES
 
 
 OTHER = answer(May.NOT_YET, "another")
@@ -76,17 +75,19 @@ ROWS: dict[str, tuple[float | None, Answers, list[float], Answers]] = {
 @pytest.mark.parametrize("name", ROWS)
 def test_it_asks_again_until_a_yes_or_the_end_of_the_time(name):
     timeout_seconds, answers, asked_at, told = ROWS[name]
-    script = Script(*answers)
+    script, heard = Script(*answers), Answers()
 
-    found = script.wait(timeout_seconds)
+    found = ask_again(script.ask, script.waiting(timeout_seconds), heard.append, is_yes)
 
     assert found == [each for each in answers if isinstance(each, DrainReport)][-1]
-    assert (script.asked_at, script.told) == (asked_at, told)
+    assert (script.asked_at, heard) == (asked_at, told)
 
 
 def test_the_first_failure_is_an_error():
+    script = Script(AWAY)
+
     with pytest.raises(ApiError):
-        Script(AWAY).wait()
+        ask_again(script.ask, script.waiting(None), Answers().append, is_yes)
 
 
 @pytest.mark.parametrize(
@@ -94,22 +95,10 @@ def test_the_first_failure_is_an_error():
 )
 def test_each_other_answer_is_printed_and_the_last_one_is_the_exit_status(capsys, output, between):
     one, two = Answer(text="one\n", status=1, error="what"), Answer(text="two\n", status=0)
-    answers: Iterator[Answer | ApiError] = iter([one, one, AWAY, one, two, two])
-    now = 0.0
+    script = Script(one, one, AWAY, one, two, two)
 
-    def ask() -> Answer:
-        found = next(answers)
-        if isinstance(found, ApiError):
-            raise found
-        return found
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    waiting = Waiting(interval_seconds=10, timeout_seconds=50, clock=lambda: now, sleep=sleep)
     with pytest.raises(typer.Exit) as ended:
-        print_answers(ask, Watched(watch=True), output, waiting)
+        print_answers(script.ask, Watched(watch=True), output, script.waiting(50))
 
     out, err = capsys.readouterr()
     assert (ended.value.exit_code, out) == (0, f"one\n{between}two\n")
@@ -127,30 +116,22 @@ def test_a_problem_that_is_met_each_time_is_a_warning_once(capsys, *, quiet, sai
     assert capsys.readouterr().err.splitlines() == [f"warning: {each}" for each in said]
 
 
-LIVE = [("filter",), ("filter", "pvc/data"), ("filter", "pod/web"), ("overview",), ("status",)]
+FILES = "--watch waits for a live cluster to change; files do not"
+WITHOUT_WATCH = "--interval and --timeout mean nothing without --watch"
+REFUSED = {
+    **{f"{words} --cluster-file examples/bundle --watch": FILES
+       for words in ("filter", "filter pvc/data", "filter pod/web", "overview", "status")},
+    "overview --interval 5": WITHOUT_WATCH,
+    "overview --timeout 5": WITHOUT_WATCH,
+    "filter - --watch": "--watch reads it again, and stdin can be read once; name a file",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("command", LIVE, ids=" ".join)
-def test_files_do_not_change_and_are_not_watched(called, command, monkeypatch):
+@pytest.mark.parametrize(("words", "said"), REFUSED.items())
+def test_what_cannot_be_watched_is_an_error(called, monkeypatch, words, said):
     monkeypatch.chdir(ROOT)
 
-    said = called(*command, "--cluster-file", "examples/bundle", "--watch")
-
-    assert said == (2, "", "error: --watch waits for a live cluster to change; files do not\n")
-
-
-@pytest.mark.parametrize("option", ["--interval", "--timeout"])
-def test_how_long_means_nothing_unless_it_is_watched(called, option):
-    said = called("overview", option, "5")
-
-    assert said == (2, "", "error: --interval and --timeout mean nothing without --watch\n")
-
-
-def test_stdin_is_not_watched(called):
-    status, out, err = called("filter", "-", "--watch")
-
-    assert (status, out) == (2, "")
-    assert err == "error: --watch reads it again, and stdin can be read once; name a file\n"
+    assert called(*words.split()) == (2, "", f"error: {said}\n")
 
 
 @pytest.mark.parametrize("command", [("filter", "pvc/web"), ("overview",)], ids=" ".join)
