@@ -8,11 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from app.config import RESOURCE
 from cli.largest import largest
-from cli.survey.survey import survey
 from extender import Extender
 from tests.builders import (
     GENEROUS,
@@ -26,7 +23,6 @@ from tests.builders import (
     storage_class,
     view_of,
 )
-from tests.builders import claim as claim_record
 from tests.unit.cli.situations import (
     bound_claim,
     claim,
@@ -99,6 +95,28 @@ def chosen_for(binding: str, **metadata: Any) -> list[dict[str, Any]]:
     return [host(), node_document(), BY_NODE_NAME, asked, class_document(binding)]
 
 
+def tracking(*settings: dict[str, Any], tracks: bool = True) -> list[dict[str, Any]]:
+    """Build a full node and an empty one, whose capacity kube-scheduler tracks or not."""
+    full = node_document("node-1", disk_status=scheduled(95))
+    there = [host("node-1"), full, node_document("node-2"), pod(), claim(), *settings]
+    return [*there, csi_driver(tracks=tracks), class_document(dataLocality="disabled")]
+
+
+def ephemeral(*owners: str) -> list[dict[str, Any]]:
+    """Build a pod with an ephemeral volume, whose claim has these owners."""
+    volume_ = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    asked = claim("web-tmp")
+    asked["metadata"]["ownerReferences"] = [
+        {"kind": "Pod", "uid": owner, "controller": True} for owner in owners
+    ]
+    uses = pod()
+    uses["spec"]["volumes"] = [volume_]
+    return [host(), node_document(), uses, asked, class_document()]
+
+
+LEFT_OUT, UPGRADE = "kube-scheduler leaves out node-1", "Upgrade Longhorn to v1.11.2"
+NOT_THE_PODS = ["claim default/web-tmp has the name", "PVC was not created for pod"]
+GATED = pod(spec={"schedulingGates": [{"name": "example.com/quota"}]})
 ROWS: dict[str, tuple[int, list[str], list[dict[str, Any]], str]] = {
     "refused-claims-and-pods": (3, ["5 pods wait for a node; 0 of them can get one", *TEXTS],
         uncreatable(), "filter"),
@@ -121,6 +139,21 @@ ROWS: dict[str, tuple[int, list[str], list[dict[str, Any]], str]] = {
         (1, [f"!{NODE_NAME}"], chosen_for("Immediate"), "filter pvc/web"),
     "node-name-and-claim-at-once-with-a-node":
         (1, [f"!{NODE_NAME}"], chosen_for("Immediate", **CHOSEN), "filter pvc/web"),
+    # 11b: Longhorn from v1.10.0 to v1.11.1 tracks capacity before there is a setting.
+    "capacity-tracked-without-a-setting":
+        (1, [LEFT_OUT, UPGRADE, "!Turn the setting off"], tracking(VERSION), "filter web"),
+    "capacity-tracked":
+        (1, [LEFT_OUT, f"!{UPGRADE}", "Turn the setting off"], tracking(), "filter web"),
+    "capacity-not-tracked": (0, [f"!{LEFT_OUT}", f"!{UPGRADE}", "!Turn the setting off"],
+        tracking(VERSION, tracks=False), "filter web"),
+    "scheduling-gates": (1, ["the pod has schedulingGates; 1 of 1 nodes would fit",
+        "while it has schedulingGates, and it has example.com/quota",
+        "-> Nothing: whoever set a gate takes it away."],
+        [host(), node_document(), GATED, claim(), class_document()], "filter web"),
+    "ephemeral-claim":
+        (0, [f"!{each}" for each in NOT_THE_PODS], ephemeral("uid-web"), "filter web"),
+    "ephemeral-claim-of-another-pod": (1, NOT_THE_PODS, ephemeral("uid-other"), "filter web"),
+    "ephemeral-claim-of-no-pod": (1, NOT_THE_PODS, ephemeral(), "filter web"),
 }  # fmt: skip
 """The exit status, what is said or is not (`!`), the cluster, and the question."""
 
@@ -144,92 +177,6 @@ def test_a_plan_does_not_place_what_longhorn_refuses(shown, tmp_path):
 
     assert status == 1
     assert "asks for 12 MiB, and its volume would be encrypted" in text
-
-
-@pytest.mark.parametrize(
-    ("tracks", "settings"), [(True, [VERSION]), (True, []), (False, [VERSION])]
-)
-def test_capacity_is_tracked_before_there_is_a_setting(ask, *, tracks, settings):
-    """11b: Longhorn from v1.10.0 to v1.11.1."""
-    full = node_document("node-1", disk_status=scheduled(95))
-    there = [host("node-1"), full, node_document("node-2"), pod(), claim(), *settings]
-
-    status, shown = ask(*there, csi_driver(tracks=tracks), class_document(dataLocality="disabled"))
-
-    assert status == (1 if tracks else 0)
-    assert ("kube-scheduler leaves out node-1" in shown) is tracks
-    assert ("Upgrade Longhorn to v1.11.2" in shown) is (tracks and bool(settings))
-    assert ("Turn the setting off" in shown) is (tracks and not settings)
-
-
-def test_a_pod_with_scheduling_gates_is_not_scheduled(ask):
-    gated = pod(spec={"schedulingGates": [{"name": "example.com/quota"}]})
-
-    status, shown = ask(host(), node_document(), gated, claim(), class_document())
-
-    assert status == 1
-    assert "the pod has schedulingGates; 1 of 1 nodes would fit" in shown
-    assert "while it has schedulingGates, and it has example.com/quota" in shown
-    assert "-> Nothing: whoever set a gate takes it away." in shown
-
-
-@pytest.mark.parametrize(
-    ("owner", "is_own"),
-    [("uid-web", True), ("uid-other", False), (None, False)],
-)
-def test_the_claim_of_an_ephemeral_volume_must_be_the_pods(ask, owner, *, is_own):
-    ephemeral = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
-    asked = claim("web-tmp")
-    owners = [{"kind": "Pod", "uid": owner, "controller": True}] if owner else []
-    asked["metadata"]["ownerReferences"] = owners
-    container = {"name": "main", "resources": {"limits": {RESOURCE: "1"}}}
-    uses = pod(spec={"volumes": [ephemeral], "containers": [container]})
-
-    status, shown = ask(host(), node_document(), uses, asked, class_document())
-
-    assert status == (0 if is_own else 1)
-    assert ("claim default/web-tmp has the name" in shown) is not is_own
-    assert ("PVC was not created for pod" in shown) is not is_own
-
-
-def test_claims_of_a_class_that_is_told_are_not_told_again():
-    class_ = storage_class(numberOfReplicas="x")
-    found = survey(view_of(node(), class_, claim_record("a")), Extender(GENEROUS), {})
-
-    assert [each.code for each in found.findings] == ["class-unusable"]
-
-
-def test_each_claim_of_longhorns_that_never_gets_a_volume_is_told():
-    going = [replace(claim_record(name), read_only_many=True) for name in ("a", "b")]
-    of_other = claim_record("c", storage_class="nfs")
-    view = view_of(
-        node(), storage_class(), storage_class("nfs", provisioner="nfs"), *going, of_other
-    )
-
-    found = survey(view, Extender(GENEROUS), {})
-
-    assert [(each.code, each.objects) for each in found.findings] == [
-        ("claim-unusable", ("default/a",)),
-        ("claim-unusable", ("default/b",)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [([], []), ([backing_image("other")], ["class-unusable"])],
-    ids=["no-image-was-read", "others-were"],
-)
-def test_a_backing_image_is_missing_if_others_are_there(known, expected):
-    view = view_of(node(), storage_class(backingImage="golden"), *known)
-
-    assert [each.code for each in survey(view, Extender(GENEROUS), {}).findings] == expected
-
-
-def test_a_class_is_judged_whatever_size_its_backing_image_has():
-    image = backing_image("golden", virtual_bytes=8 * GIB)
-    view = view_of(node(), storage_class(backingImage="golden"), image)
-
-    assert survey(view, Extender(GENEROUS), {}).findings == ()
 
 
 @pytest.mark.parametrize(

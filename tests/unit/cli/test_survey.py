@@ -19,6 +19,7 @@ from planner.records import Wishes
 from tests.builders import (
     GENEROUS,
     GIB,
+    backing_image,
     bare_class,
     bound,
     claim,
@@ -87,6 +88,8 @@ FULL = "class-without-room local, disk-near-limit node-1/disk-1"
 MANY = replace(claim("vol", persistent_volume="pv-vol"), read_write_many=True)
 READERS = replace(MANY, read_write_many=False, read_only_many=True)
 EBS = persistent_volume("pv-vol", driver="ebs.csi.aws.com")
+READ_ONLY = [replace(claim(name), read_only_many=True) for name in ("a", "b")]
+GOLDEN = {"backingImage": "golden"}
 A, B = user("web-a", "node-1"), user("web-b", "node-2")
 ODD = Unreadable(kind="Volume", name="odd", why="size: x")
 ROWS: dict[str, tuple[str, list[Any]]] = {
@@ -145,6 +148,17 @@ ROWS: dict[str, tuple[str, list[Any]]] = {
     "class-immediate":
         ("class-immediate local", [node(), replace(storage_class(), is_immediate=True)]),
     "class-unusable": ("class-unusable local", [node(), storage_class(numberOfReplicas="x")]),
+    "class-unusable-and-its-claim":
+        ("class-unusable local", [node(), storage_class(numberOfReplicas="x"), claim("a")]),
+    # An image is missing if others are there, and a class is judged whatever size it has.
+    "class-with-an-image-where-none-was-read": ("", [node(), storage_class(**GOLDEN)]),
+    "class-with-an-image-that-is-missing":
+        ("class-unusable local", [node(), storage_class(**GOLDEN), backing_image("other")]),
+    "class-with-an-image": ("",
+        [node(), storage_class(**GOLDEN), backing_image("golden", virtual_bytes=8 * GIB)]),
+    "claims-that-never-get-a-volume": ("claim-unusable default/a, claim-unusable default/b",
+        [node(), storage_class(), *READ_ONLY, claim("c", storage_class="nfs"),
+         storage_class("nfs", provisioner="nfs")]),
     "class-of-block-disks": ("class-without-room local", [node(), storage_class(dataEngine="v2")]),
     "class-of-other-storage":
         ("", [node(), bare_class(provisioner="ebs.csi.aws.com", parameters={})]),
