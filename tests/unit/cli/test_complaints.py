@@ -112,6 +112,10 @@ DATA, WEB = claim(), pod("web")
 BOTH, TWO = [replica("1", "n1"), replica("2", "n2")], nodes("n1", "n2")
 ONE: Document = {"numberOfReplicas": 1}
 BEST_EFFORT, STRICT = ONE | {"dataLocality": "best-effort"}, ONE | {"dataLocality": "strict-local"}
+ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+EXCLUDING = claim()
+EXCLUDING[1]["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [ON_N1]}}
+SMALL = {"conditions": PRESSED, "storageAvailable": 20 * GIB - 1}
 HELD = [volume(on="n1"), *DATA, *BOTH]
 MULTI_ATTACHED = [*TWO, *HELD, pod("web", on="n2"), attached_by_kubernetes("csi-1", "n1")]
 DOWN_1 = node("n1", down=True)
@@ -179,7 +183,31 @@ ROWS: dict[str, tuple[Sequence[Document], Mapping[str, Sequence[str]]]] = {
     "best-effort-before-v1-10": ([*node("n1", FULL), *nodes("n2"), volume(**BEST_EFFORT), *DATA,
         WEB, setting("current-longhorn-version", "v1.9.1")], {
         f"{POD} --all": ["1 of 2 nodes fit: n2", "!find no place"]}),
+    # longhorn/longhorn#11941: no node has the only replica and is allowed by the claim's volume.
+    "strict-local-replica-where-the-claim-excludes-it": ([*TWO, *EXCLUDING, volume(**STRICT),
+        replica("1", "n2"), WEB], {
+        POD: ["its replica on n2, and PersistentVolume pv allows n1: no node will do",
+            "-> Set the volume's `dataLocality` to `best-effort`"],
+        CLAIM: ["held: it is strict-local with its replica on n2"]}),
+    # longhorn/longhorn#2826, 3072: a pod is on a node without Longhorn.
+    "pod-on-a-node-without-longhorn": ([*nodes("n4"), nodes("n2")[0], *DATA, volume(**ONE),
+        replica("1", "n4"), pod(on="n2")], {
+        POD: ["it waits on its node for a volume; 1 of 2 nodes would fit",
+            "no Longhorn node of this name",
+            "-> Have longhorn-manager and its CSI plugin run on that node"]}),
+    # longhorn/longhorn#8008, 8842, 3423, 951, 3120, 2165: a disk is full of snapshots.
+    "disk-full-of-snapshots": ([*node("n1", SMALL), *DATA, BOTH[0],
+        with_status(volume(**ONE), actualSize=61 * GIB)], {
+        "filter node/n1": ["more than its size: snapshots",
+            "delete snapshots of what holds most (default/data 61.0 GiB)"],
+        SURVEY: ["most is default/data"]}),
     # The rest are no public threads: an administrator's own odd clusters.
+    # Room is no matter where a replica is already.
+    "replica-on-a-full-disk": ([*node("n1", FULL), *node("n2", FULL), *closed("n3"), *DATA, *BOTH,
+        pod(on="n1", phase="Running"),
+        volume(on="n1", robustness="degraded", numberOfReplicas=3)], {
+        "filter volume/vol": ["n1, n2: it has a replica of the volume n3: scheduling is disabled",
+            "!node n1"]}),
     "volume-faulted-on-a-node-down": ([*nodes("n1"), *node("n2", down=True), *DATA, WEB,
         volume(robustness="faulted", **ONE), replica("1", "n2", **FAILED)], {
         CLAIM: ["Bring node n2 back. Then Longhorn salvages it"], POD: ["0 of 2 nodes"],
