@@ -52,8 +52,7 @@ def test_static_band(range_, addresses):
     assert static_band(ip_network(range_)) == addresses
 
 
-Spans = list[tuple[int, int]]
-PROPOSED: dict[str, tuple[str, Spans, str, bool]] = {
+PROPOSED: dict[str, tuple[str, list[tuple[int, int]], str, bool]] = {
     "range-of-the-shipped-files": ("10.43.0.0/16", [], "10.43.0.95", True),
     "band-from-the-next": ("10.43.0.0/16", [(95, 95)], "10.43.0.96", True),
     "band-at-its-last": ("10.43.0.0/16", [(95, 255)], "10.43.1.0", True),
@@ -65,38 +64,39 @@ PROPOSED: dict[str, tuple[str, Spans, str, bool]] = {
     "band-none": ("10.43.0.0/28", [], "10.43.0.11", False),
     "range-at-its-last": ("10.43.0.0/28", [(11, 13)], "10.43.0.14", False),
     "range-that-begins-elsewhere": ("10.43.0.128/25", [], "10.43.0.139", True),
+    "range-second-with-a-band-left":
+        ("10.96.0.0/24 10.97.0.0/24", [(2, 16)], "10.97.0.11", True),
+    # Of 10.96.0.0/24 the numbers 1 to 16 are static; of the /16 around it 95 would be.
+    "range-within-another": ("10.96.0.0/16 10.96.0.0/24", [], "10.96.1.0", True),
     "ipv6": ("fd00::/112", [], "fd00::5f", True),
     "ipv6-and-its-band-taken": ("fd00::/112", [(2, 256)], "fd00::101", False),
     "ipv6-the-largest": ("fd00::/64", [], "fd00::5f", True),
     "ipv6-without-broadcast": ("fd00::/124", [(2, 14)], "fd00::f", False),
-}
-"""The range, spans of it that are taken, the address, and whether Kubernetes gives it out last."""
-
-
-@pytest.mark.parametrize("name", PROPOSED)
-def test_one_range(name):
-    range_, taken, expected, is_static = PROPOSED[name]
-
-    found = propose([ip_network(range_)], numbers(range_, *taken))
-
-    network = ip_network(range_)
-    assert found == [Free(address=ip_address(expected), range=network, is_static=is_static)]
+    # 10 is left, for a DNS server that may come.
+    "range-full": ("10.43.0.0/28", [(2, 14)], "", False),
+    "range-of-four": ("10.43.0.0/30", [(2, 2)], "", False),
+    "range-of-two": ("10.43.0.0/31", [], "", False),
+    "range-of-one": ("10.43.0.0/32", [], "", False),
+    "ipv6-of-two": ("fd00::/127", [], "", False),
+}  # fmt: skip
+"""Ranges, spans of the first that are taken, the address if any is free, and whether Kubernetes
+gives it out last."""
 
 
 @pytest.mark.parametrize(
-    ("range_", "taken"),
-    [
-        ("10.43.0.0/28", [(2, 14)]),  # 10 is left, for a DNS server that may come
-        ("10.43.0.0/30", [(2, 2)]),
-        ("10.43.0.0/31", []),
-        ("10.43.0.0/32", []),
-        ("fd00::/127", []),
-    ],
+    ("text", "taken", "expected", "is_static"), PROPOSED.values(), ids=PROPOSED
 )
-def test_nothing_is_free(range_, taken):
-    range_ = ip_network(range_)
+def test_address_proposed(text, taken, expected, is_static):
+    ranges = [ip_network(each) for each in text.split()]
 
-    assert propose([range_], numbers(str(range_), *taken)) == [Full(ranges=[range_])]
+    [found] = propose(ranges, numbers(str(ranges[0]), *taken))
+
+    if not expected:
+        assert found == Full(ranges=ranges)
+        return
+    address = ip_address(expected)
+    [range_, *_] = [each for each in ranges if address in each]
+    assert found == Free(address=address, range=range_, is_static=is_static)
 
 
 def test_each_family_gets_an_address_in_the_order_of_the_ranges():
@@ -106,23 +106,6 @@ def test_each_family_gets_an_address_in_the_order_of_the_ranges():
 
     addresses = [str(each.address) for each in found if isinstance(each, Free)]
     assert addresses == ["fd00::5f", "10.96.0.95"]
-
-
-def test_the_band_of_a_second_range_comes_before_the_rest_of_the_first():
-    ranges = [ip_network("10.96.0.0/24"), ip_network("10.97.0.0/24")]
-
-    [found] = propose(ranges, numbers("10.96.0.0/24", (2, 16)))
-
-    assert found == Free(address=ip_address("10.97.0.11"), range=ranges[1], is_static=True)
-
-
-def test_what_another_range_gives_out_is_not_left_to_us():
-    """Of 10.96.0.0/24 the numbers 1 to 16 are static; of the /16 around it 95 would be."""
-    ranges = [ip_network("10.96.0.0/16"), ip_network("10.96.0.0/24")]
-
-    [found] = propose(ranges, set())
-
-    assert found == Free(address=ip_address("10.96.1.0"), range=ranges[0], is_static=True)
 
 
 @given(clusters())

@@ -1,5 +1,6 @@
 """What is read of the service's objects, whatever they lack."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -26,61 +27,44 @@ def pod(*, status: dict[str, Any] | None = None, **fields: Any) -> Pod:
     return msgspec.convert({"metadata": metadata, "status": status, **fields}, Pod)
 
 
-def unready(**status: Any) -> dict[str, Any]:
+def unready(*states: dict[str, Any]) -> dict[str, Any]:
     condition = {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}
-    return {"conditions": [condition], **status}
-
-
-def test_a_pod_that_is_ready_has_no_trouble():
-    assert instance_seen(pod(status=READY)) == InstanceSeen(name="extender-0")
-
-
-def test_commands_and_arguments_of_all_containers_are_an_autoscalers():
-    containers = [{"command": ["./cluster-autoscaler"], "args": ["--v=4"]}, {}, {"args": ["x"]}]
-
-    seen = autoscaler_seen(pod(metadata={"namespace": "a"}, spec={"containers": containers}))
-
-    assert seen == AutoscalerSeen(
-        name="a/extender-0", arguments=["./cluster-autoscaler", "--v=4", "x"]
-    )
-
-
-def waiting(**state: str) -> dict[str, Any]:
-    return unready(
-        containerStatuses=[{"state": {"running": {}}}, {"state": {"waiting": state}}, {}]
-    )
+    return {"conditions": [condition], "containerStatuses": [{"state": each} for each in states]}
 
 
 UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes"}
-
-
-@pytest.mark.parametrize(
-    ("status", "trouble"),
-    [
-        (None, ""),
-        ({"conditions": None, "containerStatuses": None}, ""),
-        (unready(), "ContainersNotReady"),
-        (waiting(reason="CrashLoopBackOff", message="back-off"), "CrashLoopBackOff: back-off"),
-        (waiting(reason="ErrImagePull"), "ErrImagePull"),
-        ({"conditions": [UNSCHEDULED]}, "0/3 nodes"),
-    ],
-)
-def test_a_pod_that_is_not_ready_says_why(status, trouble):
-    seen = instance_seen(pod(status=status))
-
-    assert (seen.is_ready, seen.trouble) == (False, trouble)
-
-
-def test_settings_are_read_of_all_containers_and_references_left_out():
-    containers = [
+RUNNING = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+PODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "ready": ({"status": READY}, {"is_ready": True}),
+    "status-missing": ({"status": None}, {}),
+    "status-empty": ({"status": {"conditions": None, "containerStatuses": None}}, {}),
+    "unready": ({"status": unready()}, {"trouble": "ContainersNotReady"}),
+    "waiting-with-a-message": ({"status": unready({"running": {}}, BACK_OFF, {})},
+        {"trouble": "CrashLoopBackOff: back-off"}),
+    "waiting": ({"status": unready({"waiting": {"reason": "ErrImagePull"}})},
+        {"trouble": "ErrImagePull"}),
+    "without-a-node": ({"status": {"conditions": [UNSCHEDULED]}},
+        {"trouble": "0/3 nodes"}),
+    # Settings of all containers, without references.
+    "settings": ({"spec": {"containers": [
         {"env": [{"name": "EXTENDER_PORT", "value": "1"}, {"name": "HOME", "value": "/"}]},
         {"env": None},
-        {"env": [{"name": "EXTENDER_POD_NAME", "valueFrom": {"fieldRef": {}}}]},
-    ]
+        {"env": [{"name": "EXTENDER_POD_NAME", "valueFrom": {"fieldRef": {}}}]}]}},
+        {"variables": {"EXTENDER_PORT": "1"}}),
+    "configured": ({"status": {"containerStatuses": [{"state": RUNNING}]},
+        "metadata": {"annotations": {"checksum/config": "abc"}}},
+        {"started": STARTED, "config_checksum": "abc"}),
+}  # fmt: skip
+"""What a pod has, and what is seen of it."""
 
-    seen = instance_seen(pod(spec={"containers": containers}))
 
-    assert seen.variables == {"EXTENDER_PORT": "1"}
+@pytest.mark.parametrize(("fields", "expected"), PODS.values(), ids=PODS)
+def test_what_is_seen_of_a_pod(fields, expected):
+    seen = instance_seen(pod(**fields))
+
+    assert seen == InstanceSeen(**{"name": "extender-0", "is_ready": False, **expected})
 
 
 @pytest.mark.parametrize(
@@ -96,6 +80,16 @@ def test_pods_that_are_going_or_gone_do_not_count(fields, *, over):
     assert is_over(pod(**fields)) is over
 
 
+def test_commands_and_arguments_of_all_containers_are_an_autoscalers():
+    containers = [{"command": ["./cluster-autoscaler"], "args": ["--v=4"]}, {}, {"args": ["x"]}]
+
+    seen = autoscaler_seen(pod(metadata={"namespace": "a"}, spec={"containers": containers}))
+
+    assert seen == AutoscalerSeen(
+        name="a/extender-0", arguments=["./cluster-autoscaler", "--v=4", "x"]
+    )
+
+
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "renewTime": None}])
 def test_a_lease_without_holder_is_free(spec):
     lease = msgspec.convert({"metadata": {"name": "it"}, "spec": spec}, Lease)
@@ -106,14 +100,6 @@ def test_a_lease_without_holder_is_free(spec):
 @pytest.mark.parametrize("holder", ["extender-0_some-uuid", "extender-0"])
 def test_the_pod_of_a_holder_stands_before_the_underscore(holder):
     assert LeaseSeen(holder=holder).pod == "extender-0"
-
-
-def test_a_pod_says_since_when_it_runs_and_by_which_configuration():
-    status = {"containerStatuses": [{"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
-
-    seen = instance_seen(pod(status=status, metadata={"annotations": {"checksum/config": "abc"}}))
-
-    assert (seen.config_checksum, str(seen.started)) == ("abc", "2026-01-01 00:00:00+00:00")
 
 
 def test_a_config_map_says_who_wrote_its_data_and_when():
