@@ -1,6 +1,7 @@
 """What `overview` shows: each disk, and the largest new volume of each StorageClass."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.kube.resource import AnyRecord
 from cli.largest import largest
-from cli.overview.figures import Overview, overview
+from cli.overview.figures import overview
 from extender import Extender
 from longhorn import Locality
 from tests.builders import (
@@ -82,10 +83,6 @@ def test_overview_of_an_example(called, golden, output):
     golden(f"overview/rich-{output}", out)
 
 
-def figures(*records: AnyRecord) -> Overview:
-    return overview(view_of(*records), Extender(GENEROUS), None)
-
-
 def test_room_that_is_held_and_that_comes_counts_for_the_node():
     extender = Extender(GENEROUS)
     extender.ledger.put(hold("held", volumes=["held"], nodes=["node-1"]))
@@ -99,11 +96,14 @@ def test_room_that_is_held_and_that_comes_counts_for_the_node():
 
 def sized(*sizes_gib: float, zone: str = "", tags: tuple[str, ...] = ()) -> list[AnyRecord]:
     """Return nodes, each with an empty disk of one of the sizes."""
-    disks = [
-        disk(f"d{zone}{at}", maximum_bytes=int(gib * GIB), tags=tags)
+    return [
+        node(
+            f"node-{zone}{at}",
+            disk(f"d{zone}{at}", maximum_bytes=int(gib * GIB), tags=tags),
+            zone=zone,
+        )
         for at, gib in enumerate(sizes_gib)
     ]
-    return [node(f"node-{zone}{at}", each, zone=zone) for at, each in enumerate(disks)]
 
 
 ZONES = (*sized(100, 90, zone="a"), *sized(50, zone="b"), *sized(20, zone="c"))
@@ -137,7 +137,8 @@ def test_largest_volume_that_fits_and_with_all_replicas(name):
     records, parameters, (largest_gib, nodes, whole_gib) = LARGEST[name]
     of = {"numberOfReplicas": "3", "dataLocality": "best-effort", **parameters}
 
-    [found] = figures(*records, PHYSICAL, storage_class(**of)).classes
+    view = view_of(*records, PHYSICAL, storage_class(**of))
+    [found] = overview(view, Extender(GENEROUS), None).classes
 
     expected = (largest_gib * GIB, nodes, whole_gib * GIB)
     assert (found.largest_bytes, found.nodes, found.whole_bytes) == expected
@@ -156,11 +157,10 @@ def test_the_largest_fits_and_the_next_larger_does_not(disks, held):
     holds = [hold(f"p{n}", volumes=[f"v{n}"], nodes=["node-0"]) for n in range(held)]
     for each in holds:
         extender.ledger.put(each)
-    records: list[AnyRecord] = [*nodes, PHYSICAL, storage_class()]
     class_ = storage_class()
+    records: list[AnyRecord] = [*nodes, PHYSICAL, class_]
 
-    view = view_of(*records)
-    found = largest(class_, view, extender)
+    found = largest(class_, view_of(*records), extender)
 
     def fits(size_bytes: int) -> int:
         view = view_of(*records, claim("vol", size_bytes=size_bytes))
@@ -187,20 +187,20 @@ def test_page_has_all_nodes(called, tmp_path):
     assert all(f'"name":"{name}"' in page for name in ("node-a1", "node-c3"))
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ((*RICH, "--sort", "size"), "--sort size: use one of name, scheduled, limit"),
-        ((*RICH, "--html", "no-such-folder/now.html"), "there is no folder no-such-folder"),
-        ((*RICH, "--context", "other"), "--cluster-file names another cluster"),
-        (("overview", "--cluster-file", "none.json"), "error: there is no Longhorn Node, so "),
-        (("survey", "--cluster-file", "none.json"), "error: there is no Longhorn Node, so "),
-    ],
-)
-def test_what_cannot_be_used_is_status_2(called, tmp_path, words, text):
-    none = write(tmp_path / "none.json", core_document("Node", "n"))
+REFUSED = {
+    f"{' '.join(RICH)} --sort size": "--sort size: use one of name, scheduled, limit",
+    f"{' '.join(RICH)} --html no-such/now.html": "there is no folder no-such",
+    f"{' '.join(RICH)} --context other": "--cluster-file names another cluster",
+    "overview --cluster-file none.json": "error: there is no Longhorn Node, so ",
+    "survey --cluster-file none.json": "error: there is no Longhorn Node, so ",
+}
 
-    status, printed, error = called(*(none if word == "none.json" else word for word in words))
 
-    assert (status, printed) == (2, "")
-    assert text in error
+@pytest.mark.parametrize(("words", "text"), REFUSED.items())
+def test_what_cannot_be_used_is_status_2(called, tmp_path, monkeypatch, words, text):
+    monkeypatch.chdir(tmp_path)
+    write(Path("none.json"), core_document("Node", "n"))
+
+    status, printed, error = called(*words.split())
+
+    assert (status, printed, text in error) == (2, "", True)

@@ -1,7 +1,6 @@
 """What `status` shows: a line for each part, as bad as what other commands find of it."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ from app.settings import Settings
 from cli.doctor.facts import ConfigMapSeen, InstanceSeen, LeaseSeen, SchedulerSeen, Unread
 from cli.explaining.answering import Seen
 from cli.explaining.explainer import Explainer
-from cli.findings import Finding
 from cli.kube.cluster_objects import ClusterObjects
 from cli.status.status import status_of
 from tests.builders import conditions, core_document, disk, node, node_document
 from tests.unit.cli.live import put
-from tests.unit.cli.plans import ROOT, Run, write
+from tests.unit.cli.plans import ROOT, write
 from tests.unit.cli.situations import storage_class
 from tests.unit.cli.volumes import (
     attached_by_kubernetes,
@@ -30,28 +28,12 @@ from tests.unit.cli.volumes import (
     volume,
 )
 
-Line = Callable[..., dict[str, Any]]
 WHOLE = [volume(on="a"), replica("1", "a", currentState=""), replica("2", "b")]
-NODES = {"free": ("a", "b")}
 
 
 def attached(**status: Any) -> dict[str, Any]:
     found = volume(on="a")
     return {**found, "status": {**found["status"], **status}}
-
-
-@pytest.fixture
-def line(called: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Line:
-    """Return one line of the status of a cluster."""
-    monkeypatch.chdir(tmp_path)
-
-    def shown(check: str, *documents: Any, **nodes: Any) -> dict[str, Any]:
-        file = write(Path("it.json"), *cluster(*documents, **{**NODES, **nodes}))
-        _, out, _ = called("status", "--cluster-file", file, "-o", "json")
-        [found] = [each for each in json.loads(out)["lines"] if each["check"] == check]
-        return dict(found)
-
-    return shown
 
 
 def test_the_screen_of_an_example(called, golden):
@@ -120,29 +102,28 @@ ROWS: dict[str, dict[str, tuple[str, list[Any], dict[str, Any]]]] = {
         "eviction": ("info 1 replica to be moved away | vol on b",
             [*WHOLE[:2], replica("2", "b", **MOVING)], {}),
     },
+    "held": {
+        "elsewhere": ("warning 1 pod on nodes without the volume that they wait for | default/new "
+            "(volume of default/data: VolumeAttachment csi-1 holds it on a, where no pod is known "
+            "that uses it) | `filter pod/default/new`", [*WHOLE, *claim(),
+            attached_by_kubernetes("csi-1", "a"), pod("new", "b", phase="Pending")], {}),
+    },
 }  # fmt: skip
 """By the part: how it is, its objects, and what to ask; what there is, and which nodes."""
 
 
 @pytest.mark.parametrize(("check", "row"), [(check, row) for check in ROWS for row in ROWS[check]])
-def test_a_part_is_as_bad_as_what_is_found_of_it(line, check, row):
+def test_a_part_is_as_bad_as_what_is_found_of_it(called, tmp_path, monkeypatch, check, row):
     expected, documents, nodes = ROWS[check][row]
+    monkeypatch.chdir(tmp_path)
+    file = write(Path("it.json"), *cluster(*documents, **{"free": ("a", "b"), **nodes}))
 
-    found = line(check, *documents, **nodes)
+    _, out, _ = called("status", "--cluster-file", file, "-o", "json")
 
+    [found] = [each for each in json.loads(out)["lines"] if each["check"] == check]
     parts = [f"{found['severity']} {found['text']}"]
     parts += ["; ".join(found["objects"]), " ".join(found["remedies"])]
     assert " | ".join(filter(None, parts)) == expected
-
-
-def test_pods_on_nodes_without_their_volume(line):
-    there = [*WHOLE, *claim(), attached_by_kubernetes("csi-1", "a")]
-
-    found = line("held", *there, pod("new", "b", phase="Pending"))
-
-    assert (found["severity"], found["remedies"]) == ("warning", ["`filter pod/default/new`"])
-    about = "default/new (volume of default/data: VolumeAttachment csi-1 holds it on a"
-    assert found["objects"][0].startswith(about)
 
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -150,14 +131,6 @@ LEADS = LeaseSeen(holder="extender-0_1", renewed=AT)
 SECRET = Unread(what="get the Lease", why="403")
 OFF = ConfigMapSeen(name=NAME, data={"scheduler-extender-enabled": "false"})
 RUNS = SchedulerSeen(pods=[InstanceSeen(name="s-0")])
-
-
-def extender(**seen: Any) -> Finding:
-    objects = ClusterObjects()
-    objects.add(node("a", disk()))
-    explainer = Explainer(objects, Settings(), None, None)
-    found = status_of(explainer, Seen(namespace=OWN_NAMESPACE, at=AT, **seen))
-    return found.lines[0]
 
 
 NONE_LEADS = "no instance leads: "
@@ -190,7 +163,11 @@ SEEN: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("severity", "text", "seen"), SEEN.values(), ids=SEEN)
 def test_whether_the_extender_answers(severity, text, seen):
-    found = extender(**seen)
+    objects = ClusterObjects()
+    objects.add(node("a", disk()))
+    explainer = Explainer(objects, Settings(), None, None)
+
+    found = status_of(explainer, Seen(namespace=OWN_NAMESPACE, at=AT, **seen)).lines[0]
 
     assert (found.check, found.severity, found.text) == ("extender", severity, text)
     assert [*found.remedies] == (["`doctor`"] if severity in ("error", "unknown") else [])
