@@ -29,7 +29,6 @@ from cli.scheduler_config import (
     written,
 )
 from tests.scheduler_configurations import (
-    ANOTHER_EXTENDER,
     COMMENTS,
     FOUND,
     HEAD,
@@ -43,8 +42,9 @@ from tests.scheduler_configurations import (
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 URL = "http://10.96.0.95:9504"
-WANTED = make_wanted(Distribution.KUBEADM, URL)
-NO_CAPACITY_SCORE = make_wanted(Distribution.KUBEADM, URL, capacity_score=False)
+KUBE = Distribution.KUBEADM
+WANTED = make_wanted(KUBE, URL)
+NO_CAPACITY_SCORE = make_wanted(KUBE, URL, capacity_score=False)
 PROFILE = {
     "schedulerName": "default-scheduler",
     "plugins": {"score": {"disabled": [{"name": "VolumeBinding"}]}},
@@ -55,7 +55,7 @@ HTTPS = "https://10.96.0.95:9504"
 SERVER_NAME = "longhorn-scheduler-extender.longhorn-scheduler.svc"
 ON_NODES = tls_files(None, None, None, SERVER_NAME)
 SHIPPED = {
-    Distribution.KUBEADM: (HTTPS, ON_NODES, "scheduler/kubeadm.yaml"),
+    KUBE: (HTTPS, ON_NODES, "scheduler/kubeadm.yaml"),
     Distribution.K3S: (HTTPS, ON_NODES, "scheduler/k3s.yaml"),
     Distribution.RKE2: (HTTPS, ON_NODES, "scheduler/rke2.yaml"),
     Distribution.TALOS: (HTTPS, {"serverName": SERVER_NAME} | dict.fromkeys(("caData", "certData",
@@ -124,7 +124,7 @@ EXTENDERS = (
 )
 
 
-def read(text: str, distribution: Distribution = Distribution.KUBEADM) -> Given:
+def read(text: str, distribution: Distribution = KUBE) -> Given:
     return read_given("FILE", text.encode(), distribution)
 
 
@@ -145,10 +145,6 @@ def flaws(
 
 def entries(text: str) -> Any:
     return yaml.safe_load(text)["extenders"]
-
-
-def texts(text: str, distribution: Distribution = Distribution.KUBEADM) -> list[str]:
-    return [str(flaw) for flaw in flaws(read(text, distribution), distribution, URL)]
 
 
 def with_entry(**changes: Any) -> str:
@@ -187,31 +183,35 @@ def test_merged_so_it_gives_none_and_removed_all_is_as_before(name):
     ],
 )  # fmt: skip
 def test_check_names_profiles_in_which_free_storage_gives_points(text, names):
-    wrong = {
-        str(each) for each in flaws(read(text), Distribution.KUBEADM, URL, capacity_score=False)
-    } - {*texts(text)}
+    given = read(text)
+    wrong = {*map(str, flaws(given, KUBE, URL, capacity_score=False))}
+    wrong -= {*map(str, flaws(given, KUBE, URL))}
 
     assert sorted(each.partition(" lets VolumeBinding give points")[0] for each in wrong) == names
 
 
 @pytest.mark.parametrize("distribution", Distribution)
-def test_the_shipped_file_is_what_is_printed(distribution):
+def test_the_shipped_file_is_what_is_printed_and_nothing_is_wrong_with_it(distribution):
     url, tls, file = SHIPPED[distribution]
     lines = (MANIFESTS / file).read_text(encoding="utf-8").splitlines(keepends=True)
     while lines[0].startswith("#"):  # what to do with the file
         del lines[0]
 
-    assert written(make_wanted(distribution, url, tls)) == "".join(lines)
+    text = written(make_wanted(distribution, url, tls))
+
+    assert text == "".join(lines)
+    assert flaws(read(text, distribution), distribution, url) == []
+    plain = written(make_wanted(distribution, URL))
+    assert flaws(read(plain, distribution), distribution, URL) == []
 
 
-@pytest.mark.parametrize("distribution", Distribution)
-def test_nothing_is_wrong_with_what_is_printed(distribution):
-    url, tls, _ = SHIPPED[distribution]
-    given = read(written(make_wanted(distribution, url, tls)), distribution)
-    plain = read(written(make_wanted(distribution, URL)), distribution)
+@pytest.mark.parametrize("distribution", list(Distribution)[:3])
+def test_what_is_shipped_is_left_without_anything_of_ours(distribution):
+    text = (MANIFESTS / SHIPPED[distribution][2]).read_text(encoding="utf-8")
 
-    assert flaws(given, distribution, url) == []
-    assert flaws(plain, distribution, URL) == []
+    left = sorted(yaml.safe_load(removed(read(text, distribution))))
+
+    assert left == ["apiVersion", "clientConnection", "kind", "leaderElection"]
 
 
 def test_the_certificates_can_be_in_the_configuration():
@@ -233,10 +233,6 @@ def test_the_entry_is_added_once_and_taken_out_and_nothing_else_is_changed(found
     assert [line for line in lines if line not in there] == []  # all of them, in their order
     assert merge(once) == once
     assert removed(read(once)) == found
-
-
-def test_removing_a_merged_entry_is_removing_the_older_one_in_its_place():
-    assert removed(read(merge(OLDER_ENTRY))) == removed(read(OLDER_ENTRY), OLDER_URL)
 
 
 def test_talos_gets_the_same_configuration_in_a_patch_and_in_a_document():
@@ -307,19 +303,7 @@ def test_an_old_entry_is_replaced_in_its_place():
     assert "# first of all" in text
     assert "# last of all" in text
     assert "last year" not in text
-
-
-@pytest.mark.parametrize("distribution", list(Distribution)[:3])
-def test_what_is_shipped_is_left_without_anything_of_ours(distribution):
-    text = (MANIFESTS / SHIPPED[distribution][2]).read_text(encoding="utf-8")
-
-    left = sorted(yaml.safe_load(removed(read(text, distribution))))
-
-    assert left == ["apiVersion", "clientConnection", "kind", "leaderElection"]
-
-
-def test_without_our_entry_nothing_is_removed():
-    assert removed(read(ANOTHER_EXTENDER)) == ANOTHER_EXTENDER
+    assert removed(read(text)) == removed(read(OLDER_ENTRY), OLDER_URL)
 
 
 CHANGED: dict[str, tuple[int, dict[str, Any]]] = {
@@ -349,10 +333,10 @@ ADDRESSES: dict[str, dict[str, Any]] = {
     "unreadable": {"urlPrefix": "http://[::1"},
 }
 AROUND: dict[str, tuple[Distribution, str]] = {
-    "entry-missing": (Distribution.KUBEADM, KUBEADM),
+    "entry-missing": (KUBE, KUBEADM),
     "kubeconfig-missing": (Distribution.RKE2, HEAD),
     "sample": (Distribution.K3S, COMMENTS),
-    "sample-of-a-profile": (Distribution.KUBEADM,
+    "sample-of-a-profile": (KUBE,
         f"{HEAD}{NODES}profiles: [null, {{percentageOfNodesToScore: 50}}]\n"),
     "lease-missing": (Distribution.SECONDARY, HEAD),
     "profile-missing": (Distribution.SECONDARY, f"{HEAD}profiles: 3\n"),
@@ -360,28 +344,22 @@ AROUND: dict[str, tuple[Distribution, str]] = {
 
 
 def test_every_flaw_is_told(golden):
-    lines = list[str]()
+    """A change of the entry is one flaw of it, or none."""
+    rows: dict[str, tuple[Distribution, str | None, str]] = {
+        **{name: (KUBE, URL, with_entry(**entry)) for name, (_, entry) in CHANGED.items()},
+        **{f"address {name}": (KUBE, None, with_entry(**entry))
+           for name, entry in ADDRESSES.items()},
+        **{f"around {name}": (where, URL, text) for name, (where, text) in AROUND.items()},
+    }  # fmt: skip
+    told = {
+        name: [str(flaw) for flaw in flaws(read(text, where), where, url)]
+        for name, (where, url, text) in rows.items()
+    }
 
-    def tell(name: str, distribution: Distribution, url: str | None, text: str) -> None:
-        found = flaws(read(text, distribution), distribution, url)
-        lines.extend([f"# {name}", *map(str, found), ""])
-
-    for name, (_, entry) in CHANGED.items():
-        tell(name, Distribution.KUBEADM, URL, with_entry(**entry))
-    for name, entry in ADDRESSES.items():
-        tell(f"address {name}", Distribution.KUBEADM, None, with_entry(**entry))
-    for name, (distribution, text) in AROUND.items():
-        tell(f"around {name}", distribution, URL, text)
-
+    lines = [line for name in told for line in (f"# {name}", *told[name], "")]
     golden("scheduler-config/flaws", "\n".join(lines))
-
-
-@pytest.mark.parametrize(("count", "changes"), CHANGED.values(), ids=CHANGED)
-def test_a_change_of_the_entry_is_one_flaw_of_it_or_none(count, changes):
-    found = texts(with_entry(**changes))
-
-    assert len(found) == count
-    assert all(each.startswith("extenders[0]") for each in found)
+    for name, (count, _) in CHANGED.items():
+        assert [flaw[:12] for flaw in told[name]] == ["extenders[0]"] * count
 
 
 REFUSED = {
@@ -415,13 +393,13 @@ UNUSABLE = [
     *("http://x/filter", "http://x?a", "https://x"),
 ]
 UNREACHABLE = {
-    "http://longhorn-scheduler-extender:9504": Distribution.KUBEADM,
+    "http://longhorn-scheduler-extender:9504": KUBE,
     "http://extender.longhorn-system.svc:9504": Distribution.K3S,
     "http://x.y.svc.cluster.local:9504": Distribution.RKE2,
     "http://x.y.svc.cluster.local.:9504": Distribution.RKE2,
     "http://X.Y.SVC:9504": Distribution.RKE2,
     "http://longhorn-scheduler-extender.longhorn-system:1": Distribution.TALOS,
-    "http://10.96.0.95": Distribution.KUBEADM,
+    "http://10.96.0.95": KUBE,
     "http://x.y.svc": Distribution.SECONDARY,
 }
 
@@ -439,8 +417,8 @@ def test_configurations_and_urls_that_cannot_be_used_are_refused(golden):
     found["bytes"] = refusal(as_bytes)
     found["not-for-talos"] = refusal(lambda: read(KUBEADM, Distribution.TALOS))
     for url in UNUSABLE:
-        found[f"url {url}"] = refusal(partial(make_wanted, Distribution.KUBEADM, url))
-    with_files = partial(make_wanted, Distribution.KUBEADM, "http://x", TLS)
+        found[f"url {url}"] = refusal(partial(make_wanted, KUBE, url))
+    with_files = partial(make_wanted, KUBE, "http://x", TLS)
     found["url http://x with certificates"] = refusal(with_files)
     for url, distribution in UNREACHABLE.items():
         found[f"{distribution} {url}"] = refusal(partial(check_reachable, url, distribution))
@@ -449,25 +427,23 @@ def test_configurations_and_urls_that_cannot_be_used_are_refused(golden):
     golden("scheduler-config/refused", text)
 
 
-@pytest.mark.parametrize(
-    ("url", "distribution"),
-    [
-        ("http://10.96.0.95:9504", Distribution.KUBEADM),
-        ("http://[fd00::1]:9504", Distribution.KUBEADM),
-        ("http://localhost:9504", Distribution.K3S),
-        ("https://extender.example.org:443", Distribution.TALOS),
-        ("http://x.y.svc:9504", Distribution.SECONDARY),
-    ],
-)
-def test_an_address_that_kube_scheduler_can_call_is_taken(url, distribution):
+CALLABLE = {
+    "http://10.96.0.95:9504": KUBE,
+    "http://[fd00::1]:9504": KUBE,
+    "http://localhost:9504": Distribution.K3S,
+    "https://extender.example.org:443": Distribution.TALOS,
+    "http://x.y.svc:9504": Distribution.SECONDARY,
+}
+
+
+@pytest.mark.parametrize(("url", "distribution"), CALLABLE.items())
+def test_an_address_that_kube_scheduler_can_call_is_taken_and_read_back(url, distribution):
     check_reachable(url, distribution)
 
-
-@pytest.mark.parametrize("url", ["http://[fd00::1]:9504", "http://x/"])
-def test_every_address_is_read_back(url):
-    [entry] = entries(written(make_wanted(Distribution.K3S, url)))
-
-    assert entry["urlPrefix"] == url.rstrip("/")
+    [entry] = entries(
+        written(make_wanted(Distribution.K3S, f"{url}/", ON_NODES if "https" in url else None))
+    )
+    assert entry["urlPrefix"] == url
 
 
 def test_names_that_yaml_would_read_otherwise_are_quoted():

@@ -21,45 +21,37 @@ percentageOfNodesToScore: 50   # Grüße
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "scheduler.yaml"
-    path.write_bytes(OTHER.encode())
-    return path
+def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(tmp_path, capfdbinary):
+    def run(*arguments):
+        assert run_command(["scheduler-config", "--distribution", "kubeadm", *arguments]) == 0
+        return capfdbinary.readouterr()
 
-
-def run(*arguments: str, distribution: str = "kubeadm") -> int:
-    return run_command(["scheduler-config", "--distribution", distribution, *arguments])
-
-
-def test_merging_and_removing_gives_back_the_bytes_and_changes_no_file(file, tmp_path, capfdbinary):
-    assert run("--url", URL, "--merge", str(file)) == 0
-    output, errors = capfdbinary.readouterr()
-    both = tmp_path / "both.yaml"
+    file, both = tmp_path / "scheduler.yaml", tmp_path / "both.yaml"
+    file.write_bytes(OTHER.encode())
+    output, errors = run("--url", URL, "--merge", str(file))
     both.write_bytes(output)
 
-    assert run("--remove", str(both), "--url", URL) == 0
-
-    assert capfdbinary.readouterr().out == OTHER.encode()
+    assert run("--remove", str(both), "--url", URL)[0] == OTHER.encode()
     assert file.read_bytes() == OTHER.encode()
     assert both.read_bytes() == output
     assert errors.startswith(b"warning: percentageOfNodesToScore is 50")  # it is not ours to set
 
 
-def test_a_file_can_come_in_on_stdin(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(OTHER.encode())))
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        (OTHER.encode(), 1, "the input: 2 found\n"),
+        # No more is read than of a file.
+        (b"#" * 2**20, 2, "error: the input is larger than 262144 B\n"),
+    ],
+    ids=["file", "large"],
+)
+def test_a_file_can_come_in_on_stdin(called, monkeypatch, text, status, said):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
 
-    assert run("--check", "-") == 1
+    found, out, err = called("scheduler-config", "--distribution", "kubeadm", "--check", "-")
 
-    assert capsys.readouterr().out.startswith("the input: 2 found\n")
-
-
-def test_of_stdin_no_more_is_read_than_of_a_file(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"#" * 2**20)))
-
-    assert run("--check", "-") == 2
-
-    assert capsys.readouterr().err == "error: the input is larger than 262144 B\n"
+    assert (found, (out + err)[: len(said)]) == (status, said)
 
 
 FILES = f"--url {HTTPS} --tls-ca /a --tls-cert /b --tls-key /c --tls-server-name n"
@@ -164,23 +156,23 @@ def test_options_that_cannot_be_used_are_said_in_a_line(complaints):
     assert "--merge, --check and --remove exclude each other" in text
 
 
-def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url(
-    tmp_path, capfdbinary
-):
-    before = tmp_path / "before.yaml"
-    assert run("--url", LONGHORNS_URL, distribution="secondary") == 0
-    before.write_bytes(capfdbinary.readouterr().out)
+def test_an_install_that_still_stands_in_longhorns_namespace_is_named_by_its_url(called, write):
+    words = f"scheduler-config --distribution secondary --url {LONGHORNS_URL}".split()
+    _, before, _ = called(*words)
 
-    assert run("--url", LONGHORNS_URL, "--merge", str(before), distribution="secondary") == 0
-    assert capfdbinary.readouterr().out == before.read_bytes()
+    status, out, _ = called(*words, "--merge", str(write(before)))
+
+    assert (status, out) == (0, before)
 
 
-def test_a_certificate_has_the_name_of_the_service_in_its_namespace(monkeypatch, capfdbinary):
+def test_a_certificate_has_the_name_of_the_service_in_its_namespace(called, monkeypatch):
     monkeypatch.setenv("EXTENDER_NAMESPACE", "extenders")
 
-    assert run("--url", HTTPS, "--tls-ca", "/a", distribution="secondary") == 0
+    _, out, _ = called(
+        *f"scheduler-config --distribution secondary --url {HTTPS} --tls-ca /a".split()
+    )
 
-    config = yaml.safe_load(capfdbinary.readouterr().out)
+    config = yaml.safe_load(out)
     [entry] = config["extenders"]
     assert entry["tlsConfig"]["serverName"] == "longhorn-scheduler-extender.extenders.svc"
     assert config["leaderElection"]["resourceNamespace"] == "extenders"

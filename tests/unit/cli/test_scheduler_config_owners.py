@@ -96,15 +96,6 @@ def test_an_entry_is_of_the_service_that_it_leads_to(owner):
         assert owners(entry) == ([] if owner is None else [owner]), name
 
 
-def test_without_a_url_an_address_is_not_known_to_be_ours():
-    assert owners(at(URL), url=None) == [Owner.UNKNOWN]
-    assert owners({"urlPrefix": URL}, url=None) == []
-
-
-def test_the_url_says_that_this_service_still_stands_in_longhorns_namespace():
-    assert owners(at(LONGHORNS_URL), url=LONGHORNS_URL) == [Owner.OURS]
-
-
 def test_in_one_namespace_the_name_says_nothing():
     shared = Namespaces(ours="longhorn-system", longhorns="longhorn-system")
 
@@ -114,17 +105,23 @@ def test_in_one_namespace_the_name_says_nothing():
     assert "where both have that name" in each.reason
 
 
-@pytest.mark.parametrize(
-    ("one", "another"),
-    [
-        ("http://[fd00::1]:9504", "http://[FD00:0::0:1]:9504/"),
-        ("http://Extender.example:9504", "http://extender.example.:9504"),
-        ("https://x", "https://x:443"),
-        ("http://x:80", "http://x"),
-    ],
-)
-def test_one_address_can_be_written_in_several_ways(one, another):
-    assert owners(at(one), url=another) == [Owner.OURS]
+URLS: dict[str, tuple[dict[str, Any], str | None, list[Owner]]] = {
+    # Without a URL an address is not known to be ours.
+    "not-known": (at(URL), None, [Owner.UNKNOWN]),
+    "not-known-without-the-resource": ({"urlPrefix": URL}, None, []),
+    # It says that this service still stands there.
+    "in-longhorns-namespace": (at(LONGHORNS_URL), LONGHORNS_URL, [Owner.OURS]),
+    # One address can be written in several ways.
+    "ipv6": (at("http://[fd00::1]:9504"), "http://[FD00:0::0:1]:9504/", [Owner.OURS]),
+    "capitals": (at("http://Extender.example:9504"), "http://extender.example.:9504", [Owner.OURS]),
+    "port-of-https": (at("https://x"), "https://x:443", [Owner.OURS]),
+    "port-of-http": (at("http://x:80"), "http://x", [Owner.OURS]),
+}
+
+
+@pytest.mark.parametrize(("entry", "url", "expected"), URLS.values(), ids=URLS)
+def test_the_url_says_which_address_is_ours(entry, url, expected):
+    assert owners(entry, url=url) == expected
 
 
 @hypothesis.given(st.text() | st.sampled_from(["http://[::1", "http://x:99999", "//", "\x00"]))
