@@ -3,42 +3,26 @@
 import pytest
 import yaml
 
-from tests.unit.cli.plans import Run
-
 URL = "http://10.96.0.95:9504"
 
 
-@pytest.fixture
-def scaler(called: Run) -> Run:
-    """Ask for what cluster-autoscaler needs."""
-    return lambda *arguments: called("scheduler-config", "--for", "cluster-autoscaler", *arguments)
+PRINTED = {
+    "configuration": ("", "longhorn.io/scheduler-extender"),
+    "disks-of-a-group": ("--storage-class fast --storage-class safe --template-node-disk 350Gi "
+        "--template-node-disk=1Ti --template-node-label example.com/pool=Big_1",
+        "capacity: 1374Gi"),
+    # What is no whole GiB keeps its bytes.
+    "disk-of-gigabytes": ("--storage-class fast --template-node-disk 500G",
+        "maximumVolumeSize: '500000000000'"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "fact"),
-    [
-        ("configuration", "", "longhorn.io/scheduler-extender"),
-        (
-            "disks-of-a-group",
-            "--storage-class fast --storage-class safe --template-node-disk 350Gi "
-            "--template-node-disk=1Ti --template-node-label example.com/pool=Big_1",
-            "capacity: 1374Gi",
-        ),
-        # What is no whole GiB keeps its bytes.
-        (
-            "disk-of-gigabytes",
-            "--storage-class fast --template-node-disk 500G",
-            "maximumVolumeSize: '500000000000'",
-        ),
-    ],
-)
-def test_a_configuration_for_the_autoscaler_is_printed(
-    scaler, golden, monkeypatch, name, arguments,
-    fact
-):  # fmt: skip
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_configuration_for_the_autoscaler_is_printed(called, golden, monkeypatch, name):
+    arguments, fact = PRINTED[name]
     monkeypatch.setenv("EXTENDER_LONGHORN_NAMESPACE", "storage")
 
-    status, out, _ = scaler(*arguments.split())
+    status, out, _ = called(*f"scheduler-config --for cluster-autoscaler {arguments}".split())
 
     assert (status, fact in out) == (0, True), out
     assert [*yaml.safe_load_all(out)]
