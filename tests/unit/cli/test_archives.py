@@ -8,7 +8,7 @@ import stat
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -66,19 +66,16 @@ def in_tar(files: Files, *more: tarfile.TarInfo) -> bytes:
 
 
 def in_tgz(files: Files) -> bytes:
-    return gzip.compress(in_tar(files), mtime=0)
+    return in_gzip(in_tar(files))
 
 
-def in_gzip(text: str | bytes) -> bytes:
-    assert isinstance(text, str)
-    return gzip.compress(text.encode())
+def in_gzip(content: str | bytes) -> bytes:
+    return gzip.compress(content.encode() if isinstance(content, str) else content, mtime=0)
 
 
 PACKERS = pytest.mark.parametrize("pack", [in_zip, in_tar, in_tgz])
-TARS = pytest.mark.parametrize("pack", [in_tar, in_tgz])
-Pack = Callable[[Files], bytes]
 TWO = {"d/a.yaml": node("a"), "d/b.yml": node("b")}
-
+UNPACK = "; unpack it, and give the file or folder"
 
 SIZE = 10_737_418_240
 PARAMETERS = {"dataLocality": "best-effort", "fromBackup": "", "numberOfReplicas": "3"}
@@ -131,65 +128,69 @@ def test_a_broken_object_in_a_bundle_is_named_with_file_and_index(write):
     assert problems == [f"{path}:{YAMLS}/a.yaml[0].items[0] has no apiVersion or no kind"]
 
 
-@PACKERS
-def test_a_folder_is_read_however_it_is_packed(write, pack):
-    more: Files = {"d/._a.yaml": b"\0\5\x16\7", "notes.txt": "a: [b", "d/c.json": '{"items": []}'}
-    path = write(pack({**TWO, **more}), "folder")
+READ: dict[str, tuple[Files, list[str]]] = {
+    "folder": ({**TWO, "d/._a.yaml": b"\0\5\x16\7", "notes.txt": "a: [b",
+        "d/c.json": '{"items": []}'}, ["a", "b"]),
+    # They are not opened.
+    "archives-in-it": ({"a.yaml": node("a"), "inner.zip": in_zip(TWO), "inner.tgz": in_tgz(TWO)},
+        ["a"]),
+}  # fmt: skip
 
-    assert nodes_of(path) == ["a", "b"]
+
+@PACKERS
+@pytest.mark.parametrize(("files", "nodes"), READ.values(), ids=READ)
+def test_a_folder_is_read_however_it_is_packed(write, pack, files, nodes):
+    path = write(pack(files), "folder")
+
+    assert nodes_of(path) == nodes
     assert bundled_namespaces(path) == set()
 
 
 @PACKERS
-def test_an_archive_of_nothing_to_read_holds_no_object(write, pack):
-    assert " holds no object of a cluster" in refusal(write(pack({"a.txt": "x"}), "b"))
-
-
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "content", "said"),
     [
-        ("c.yaml.gz", node("a") + "---\n" + node("b")),
-        ("c.json.gz",
-            '{"items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}'),
-        ("c.gz", node("a")),
-        ("c", node("a")),
+        ("a.txt", "x", " holds no object of a cluster"),
+        ("inner.yaml", in_zip(TWO), ":inner.yaml "),  # it is no YAML, whatever it is called
     ],
-)  # fmt: skip
-def test_a_file_packed_by_gzip_is_read(write, name, text):
-    path = write(gzip.compress(text.encode()), f"folder/{name}")
-    plain = write(text, f"plain/{name.removesuffix('.gz')}")
-
-    assert nodes_of(path) == nodes_of(plain)
-    assert [each for _, each in load_documents(path)] == [each for _, each in load_documents(plain)]
+)
+def test_an_archive_without_objects_is_refused(write, pack, name, content, said):
+    assert refusal(write(pack({name: content}), "b")).startswith(said)
 
 
-def test_a_file_packed_by_gzip_in_a_folder_is_read(write):
-    write(gzip.compress(node("a").encode()), "folder/a.yaml.gz")
-    folder = write(node("b"), "folder/b.yaml").parent
-    write(gzip.compress(b"a: [b"), "folder/notes.txt.gz")
+GZIPPED: dict[str, tuple[dict[str, bytes], list[str]]] = {
+    "yaml": ({"c.yaml.gz": in_gzip(node("a") + "---\n" + node("b"))}, ["a", "b"]),
+    "json": ({"c.json.gz": in_gzip(
+        '{"items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}')}, ["a"]),
+    "name-without-a-kind": ({"c.gz": in_gzip(node("a"))}, ["a"]),
+    "name-that-does-not-tell": ({"c": in_gzip(node("a"))}, ["a"]),
+    "pieces-one-after-another":
+        ({"c.yaml.gz": b"".join(map(in_gzip, (node("a"), "---\n", node("b"))))}, ["a", "b"]),
+    "files-of-a-folder": ({"a.yaml.gz": in_gzip(node("a")), "b.yaml": node("b").encode(),
+        "notes.txt.gz": in_gzip("a: [b")}, ["a", "b"]),
+}  # fmt: skip
 
-    assert nodes_of(folder) == ["a", "b"]
+
+@pytest.mark.parametrize(("files", "nodes"), GZIPPED.values(), ids=GZIPPED)
+def test_a_file_packed_by_gzip_is_read(write, files, nodes):
+    paths = [write(content, f"folder/{name}") for name, content in files.items()]
+
+    assert nodes_of(paths[0] if len(paths) == 1 else paths[0].parent) == nodes
+    plain = write(gzip.decompress(files[paths[0].name]), "plain")
+    found, expected = load_documents(paths[0]), load_documents(plain)
+    assert [each for _, each in found] == [each for _, each in expected]
 
 
-def test_pieces_that_are_packed_one_after_another_are_one_file(write):
-    parts = [gzip.compress(text.encode()) for text in (node("a"), "---\n", node("b"))]
+def test_the_input_may_be_packed_by_gzip_and_not_by_tar(monkeypatch):
+    def given(content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
-    assert nodes_of(write(b"".join(parts), "c.yaml.gz")) == ["a", "b"]
-
-
-def test_the_input_may_be_packed_by_gzip(monkeypatch):
-    packed = io.BytesIO(gzip.compress(node("a").encode()))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(packed))
-
+    given(in_gzip(node("a")))
     assert nodes_of(INPUT) == ["a"]
-
-
-@TARS
-def test_a_tar_has_to_be_a_file(monkeypatch, pack):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pack(TWO))))
-
-    with pytest.raises(InputError, match=r"^the input is a tar; give its file$"):
-        load_cluster(INPUT)
+    for pack in (in_tar, in_tgz):
+        given(pack(TWO))
+        with pytest.raises(InputError, match=r"^the input is a tar; give its file$"):
+            load_cluster(INPUT)
 
 
 @pytest.mark.parametrize(("pack", "packer"), [(in_zip, "zip"), (in_tar, "tar"), (in_tgz, "tar")])
@@ -199,28 +200,7 @@ def test_an_archive_is_no_file_of_objects(write, pack, packer):
     with pytest.raises(InputError) as caught:
         load_documents(path)
 
-    assert str(caught.value) == (
-        f"{path} is packed by {packer}; unpack it, and give the file or folder"
-    )
-
-
-@pytest.mark.parametrize("pack", [in_zip, lambda files: in_gzip(files["d/a.yaml"])])
-def test_what_is_packed_twice_is_refused(write, pack):
-    path = write(gzip.compress(pack(TWO)), "c.yaml.gz")
-
-    assert "; unpack it, and give the file or folder" in refusal(path)
-
-
-@PACKERS
-def test_an_archive_in_an_archive_is_not_opened(write, pack):
-    path = write(pack({"a.yaml": node("a"), "inner.zip": in_zip(TWO), "inner.tgz": in_tgz(TWO)}))
-
-    assert nodes_of(path) == ["a"]
-
-
-@PACKERS
-def test_an_archive_that_is_called_yaml_is_no_yaml(write, pack):
-    assert refusal(write(pack({"inner.yaml": in_zip(TWO)}))).startswith(":inner.yaml ")
+    assert str(caught.value) == f"{path} is packed by {packer}{UNPACK}"
 
 
 @PACKERS
@@ -251,18 +231,6 @@ def test_what_is_cut_anywhere_is_refused(write, pack):
             load_cluster(write(content[:length]))
 
 
-@TARS
-def test_a_damaged_header_is_not_the_end_of_a_tar(write, pack):
-    content = bytearray(in_tar(TWO))
-    content[content.index(b"d/b.yml")] ^= 1
-    packed = bytes(content) if pack is in_tar else gzip.compress(content)
-
-    assert refusal(write(packed)) == (
-        " cannot be unpacked: bad checksum; download or copy it again, or unpack it yourself, and "
-        "give the file or folder"
-    )
-
-
 def patched(archive: bytes, *, local: int, central: int, value: bytes) -> bytes:
     """Overwrite a field in both headers of a zip of one member."""
     content = bytearray(archive)
@@ -276,6 +244,11 @@ ONE = bundle({"cluster/v1/nodes.yaml": node("a", "# " + "0123456789 abc " * 300)
 DATA = ONE.index(b"nodes.yaml") + len(b"nodes.yaml")
 GARBAGE = bytes(byte ^ 0x55 for byte in ONE[DATA + 2 : DATA + 40])
 DAMAGED = "download or copy it again"
+BROKEN_TAR = in_tar(TWO).replace(b"d/b.yml", b"e/b.yml")
+BAD_CHECKSUM = (
+    " cannot be unpacked: bad checksum; download or copy it again, or unpack it yourself, "
+    "and give the file or folder"
+)
 # Python unpacks such files without a bound.
 OTHER_METHOD = " is packed by a method that is not read; unpack it yourself, and give the file or "
 METHODS = {"by-bzip2": zipfile.ZIP_BZIP2, "by-lzma": zipfile.ZIP_LZMA, "by-unknown": 99}
@@ -287,12 +260,17 @@ REFUSED = {
     "encrypted": (DAMAGED, patched(ONE, local=6, central=8, value=b"\x01\x00")),
     **{name: (OTHER_METHOD, patched(ONE, local=8, central=10, value=struct.pack("<H", method)))
        for name, method in METHODS.items()},
+    # A damaged header is not the end of a tar.
+    "tar-with-a-damaged-header": (BAD_CHECKSUM, BROKEN_TAR),
+    "tgz-with-a-damaged-header": (BAD_CHECKSUM, in_gzip(BROKEN_TAR)),
+    "zip-in-gzip": (UNPACK, in_gzip(in_zip(TWO))),
+    "gzip-in-gzip": (UNPACK, in_gzip(in_gzip(node("a")))),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "content"), REFUSED.values(), ids=REFUSED)
-def test_a_bundle_that_cannot_be_used_is_refused(write, said, content):
-    assert said in refusal(write(content, "b.zip"))
+def test_what_cannot_be_unpacked_is_refused(write, said, content):
+    assert said in refusal(write(content, "packed"))
 
 
 BLANKS = " " * (40 * MEBIBYTE)
@@ -300,10 +278,6 @@ BOMB = bundle({"bomb.yaml": BLANKS})
 TOO_MUCH = "unpacks to too much: an archive may unpack to "
 TRUST = "if you trust it, unpack it yourself, and give the file or folder"
 TOO_MANY = f"cannot be parsed: it has more than 100000 values; {TRUST}"
-
-
-def says_smaller(size: int) -> bytes:
-    return patched(BOMB, local=22, central=24, value=struct.pack("<I", size))
 
 
 def says_two_gibibytes() -> bytes:
@@ -331,7 +305,8 @@ BOUNDS: dict[str, tuple[int, str, bytes]] = {
     "tar-beside": (6, f" {TOO_MUCH}", in_tgz({"yamls/a.yaml": node("a"), "bomb.log": BLANKS})),
     "zip": (2, f":{YAMLS}/bomb.yaml {TOO_MUCH}",
         bundle({"a.yaml": node("a"), "bomb.yaml": BLANKS})),
-    "zip-that-says-less": (4, "bomb.yaml cannot be unpacked: Bad CRC-32", says_smaller(100)),
+    "zip-that-says-less": (4, "bomb.yaml cannot be unpacked: Bad CRC-32",
+        patched(BOMB, local=22, central=24, value=struct.pack("<I", 100))),
     "zip-that-says-two-gibibytes":
         (2, f":{YAMLS}/bomb.yaml {TOO_MUCH}", says_two_gibibytes()),
     "files-small-alone": (32, f".yaml {TOO_MUCH}", bundle(MANY)),

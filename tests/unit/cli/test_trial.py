@@ -21,11 +21,9 @@ from cli.trial.report import TrialNode, TrialReport, cases_of, lines
 from cli.trial.rooms import classes
 from cli.trial.rooms import rooms as rooms_of
 from cli.trial.sizing import Rooms, Sizing, size_claims
-from extender.kubernetes import StorageClass
-from tests.builders import GIB
+from tests.builders import GIB, MIB, bare_class
 from tests.unit.cli.plans import ROOT
 
-MIB = 2**20
 MOST_PODS = 16
 
 
@@ -92,14 +90,10 @@ def test_nodes_with_most_room_are_tried():
     assert names == ["longhorn", "longhorn-local", "longhorn-single"]
 
 
-def class_of(name: str = "c", **parameters: str) -> StorageClass:
-    return StorageClass(name=name, provisioner="driver.longhorn.io", parameters=parameters)
-
-
-def tried(*slots: int, classes: Sequence[StorageClass] = ()) -> dict[str, Case | Skipped]:
+def tried(*slots: int) -> dict[str, Case | Skipped]:
     """Return what is tried, or why not, on nodes that take so many claims, by name."""
     sizing = Sizing(claim_bytes=GIB, slots={f"n{n}": each for n, each in enumerate(slots, 1)})
-    found, skipped = cases(sizing, classes)
+    found, skipped = cases(sizing, ())
     every: list[Case | Skipped] = [*skipped, *found]
     return {each.name: each for each in every}
 
@@ -125,33 +119,26 @@ def test_other_nodes_are_filled_so_that_one_is_left(name):
 def test_goals_are_those_that_the_nodes_allow():
     even, uneven, two = tried(4, 4, 4, 4), tried(8, 4, 2, 2), tried(4, 4)
 
-    assert [name for name, each in even.items() if isinstance(each, Case)] == [
-        "1a",
-        "2",
-        "3a",
-        "3b",
-    ]
-    skipped = (even["1b"], uneven["1a"], two["3a"])
-    assert all(isinstance(each, Skipped) for each in skipped)
+    assert [name for name in even if isinstance(even[name], Case)] == ["1a", "2", "3a", "3b"]
+    assert all(isinstance(each, Skipped) for each in (even["1b"], uneven["1a"], two["3a"]))
     drain = even["3a"]
     assert isinstance(drain, Case)
     assert (drain.start, drain.pods, drain.action) == ("n1", 4, Action.DRAIN)
 
 
 def test_bursts_take_of_classes_what_replicas_are_placed_by():
+    same = {"numberOfReplicas": "3", "dataLocality": "best-effort"}
+    every = (same | {"recurringJobSelector": "[]"}, same,
+        {"numberOfReplicas": "x", "diskSelector": "ssd"},
+        {"encrypted": "true"}, {"dataEngine": "v2"}, {"numberOfReplicas": "20"})  # fmt: skip
     classes = [
-        class_of("a", numberOfReplicas="3", dataLocality="best-effort", recurringJobSelector="[]"),
-        class_of("b", numberOfReplicas="3", dataLocality="best-effort"),
-        class_of("c", numberOfReplicas="x", diskSelector="ssd"),
-        class_of("d", encrypted="true"),
-        class_of("e", dataEngine="v2"),
-        class_of("f", numberOfReplicas="20"),
+        bare_class(name, parameters=each) for name, each in zip("abcdef", every, strict=True)
     ]
     sizing = Sizing(claim_bytes=GIB, slots={"a": 4, "b": 4})
     found, skipped = cases(sizing, classes, ["burst"])
 
     assert [(each.name, each.pods, each.class_.parameters) for each in found] == [
-        ("burst 1", 2, {"numberOfReplicas": "3", "dataLocality": "best-effort"}),
+        ("burst 1", 2, same),
         ("burst 2", 2, {"numberOfReplicas": "x", "diskSelector": "ssd"}),
     ]
     assert [each.why for each in skipped] == [
@@ -164,9 +151,8 @@ def test_bursts_take_of_classes_what_replicas_are_placed_by():
     ]
 
 
-LOCAL = Class(
-    name="local", told="", parameters={"numberOfReplicas": "1", "dataLocality": "best-effort"}
-)
+BEST_EFFORT = {"numberOfReplicas": "1", "dataLocality": "best-effort"}
+LOCAL = Class(name="local", told="", parameters=BEST_EFFORT)
 FAR = Class(name="far", told="", parameters={"numberOfReplicas": "2"})
 
 
@@ -176,14 +162,14 @@ def case_of(class_: Class = LOCAL, action: Action = Action.CREATE) -> Case:
 
 def seen(words: str) -> list[dict[str, Any]]:
     """Build pods with one claim of their name each: `a@n1 b@n2/Pending`; they are running."""
-    found = []
-    for name, node, phase in re.findall(r"(\w+)@(\w*)/?(\w*)", words):
-        volumes = [{"persistentVolumeClaim": {"claimName": name}}]
-        metadata = {"name": name, "uid": name}
-        spec = {"nodeName": node, "volumes": volumes}
-        status = {"phase": phase or "Running"}
-        found.append({"metadata": metadata, "spec": spec, "status": status})
-    return found
+    return [
+        {
+            "metadata": {"name": name, "uid": name},
+            "spec": {"nodeName": on, "volumes": [{"persistentVolumeClaim": {"claimName": name}}]},
+            "status": {"phase": phase or "Running"},
+        }
+        for name, on, phase in re.findall(r"(\w+)@(\w*)/?(\w*)", words)
+    ]
 
 
 def replicas(words: str) -> list[dict[str, Any]]:
@@ -194,24 +180,24 @@ def replicas(words: str) -> list[dict[str, Any]]:
     ]
 
 
-PODS = "a@n1 b@n2"
-JUDGED: Mapping[str, tuple[Case, str, str, dict[str, object], bool]] = {
-    "volumes beside pods": (case_of(), PODS, "a@n1 b@n2", {"without_room": 0}, True),
-    "volume elsewhere": (case_of(), PODS, "a@n1 b@n1", {"without_room": 1}, False),
-    "disk beyond its limit": (case_of(), "a@n1 b@n1", "a@n1 b@n1", {"without_room": 1}, False),
-    "failed replica is none": (case_of(), PODS, "a@n1/failed b@n2",
-        {"without_room": 1, "replicas_missing": 1}, False),
-    "volume that may be anywhere": (case_of(FAR), PODS, "a@n3 a@n4 b@n3",
-        {"without_room": 0, "replicas_missing": 1}, True),
-    "pod without a node": (case_of(), "a@n1 b@/Pending", "a@n1",
-        {"waiting": 1, "running": 1, "without_room": 0}, False),
-    "pod that hangs": (case_of(), "a@n1 b@n2/Pending", "a@n1",
-        {"waiting": 0, "running": 1, "without_room": 1}, False),
-    "pod that returns elsewhere":
-        (case_of(action=Action.RESTART), PODS, "a@n1 b@n2", {"moved": 1}, False),
-    "drained pod is to be elsewhere":
-        (case_of(action=Action.DRAIN), PODS, "a@n1 b@n2", {"moved": 0}, True),
+PODS, HERE = "a@n1 b@n2", case_of()
+BACK, DRAINED = case_of(action=Action.RESTART), case_of(action=Action.DRAIN)
+JUDGED: Mapping[str, tuple[Case, str, str, str, bool]] = {
+    "volumes beside pods": (HERE, PODS, "a@n1 b@n2", "without_room=0", True),
+    "volume elsewhere": (HERE, PODS, "a@n1 b@n1", "without_room=1", False),
+    "disk beyond its limit": (HERE, "a@n1 b@n1", "a@n1 b@n1", "without_room=1", False),
+    "failed replica is none":
+        (HERE, PODS, "a@n1/failed b@n2", "without_room=1 replicas_missing=1", False),
+    "volume that may be anywhere":
+        (case_of(FAR), PODS, "a@n3 a@n4 b@n3", "without_room=0 replicas_missing=1", True),
+    "pod without a node":
+        (HERE, "a@n1 b@/Pending", "a@n1", "waiting=1 running=1 without_room=0", False),
+    "pod that hangs":
+        (HERE, "a@n1 b@n2/Pending", "a@n1", "waiting=0 running=1 without_room=1", False),
+    "pod that returns elsewhere": (BACK, PODS, "a@n1 b@n2", "moved=1", False),
+    "drained pod is to be elsewhere": (DRAINED, PODS, "a@n1 b@n2", "moved=0", True),
 }  # fmt: skip
+"""The case, the pods that were seen, the replicas, and what is made of them."""
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -223,7 +209,8 @@ def test_runs_are_right_with_all_volumes_where_they_belong(name):
         before={"a": "n1", "b": "n3"}, room={"n1": 1, "n2": 1}, seconds=1.0, calls=None,
     )  # fmt: skip
 
-    assert {key: getattr(found, key) for key in figures} == figures
+    told = [f"{name}={getattr(found, name)}" for name in re.findall(r"\w+(?==)", figures)]
+    assert " ".join(told) == figures
     assert found.is_right is is_right
 
 

@@ -1,7 +1,7 @@
 """Trials in virtual time: what they find, and that nothing of them is left, whenever they end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,8 +13,7 @@ from cli.trial.manifests import Asking, Way
 from cli.trial.outcome import Outcome
 from cli.trial.running import Trial
 from cli.trial.sizing import Sizing
-from extender.kubernetes import StorageClass
-from tests.builders import GIB
+from tests.builders import GIB, storage_class
 from tests.unit.cli.trial_cluster import CutOffError, TrialCluster
 
 pytestmark = pytest.mark.looptime
@@ -23,18 +22,11 @@ EVEN = {"n1": 4, "n2": 4, "n3": 4, "n4": 4}
 UNEVEN = {"n1": 8, "n2": 4, "n3": 2, "n4": 2}
 DISKS_1_TO_4 = {"n4": 4, "n3": 3, "n2": 2, "n1": 1}
 LONGHORN = "longhorn-system"
-CLASS = StorageClass(
-    name="shop",
-    provisioner="driver.longhorn.io",
-    parameters={"numberOfReplicas": "1", "dataLocality": "best-effort"},
-)
+CLASS = storage_class("shop")
 
 
 def plan(
-    slots: dict[str, int],
-    *wanted: str,
-    ways: Sequence[Way] = (Way.NONE, Way.OURS),
-    repeat: int = 1,
+    slots: dict[str, int], *wanted: str, ways: Sequence[Way] = (Way.NONE, Way.OURS), repeat: int = 1
 ) -> Plan:
     sizing = Sizing(claim_bytes=GIB, slots=slots)
     found, _ = cases(sizing, [CLASS], wanted or GOALS)
@@ -57,10 +49,9 @@ def cleaning(cluster: TrialCluster) -> Cleaning:
 
 
 async def tried(
-    cluster: TrialCluster, planned: Plan, lines: list[str] | None = None
+    cluster: TrialCluster, planned: Plan, say: Callable[[str], None] = lambda _: None
 ) -> list[Outcome]:
-    said: list[str] = [] if lines is None else lines
-    trial = Trial(cluster, planned, said.append)
+    trial = Trial(cluster, planned, say)
     await trial.run()
     assert not [each for each in cluster.objects if each[0] not in ("namespaces", "storageclasses")]
     await cleaning(cluster).remove_all()
@@ -91,19 +82,15 @@ async def test_pods_that_ask_go_where_they_belong(goal, slots, by_node):
 async def test_pods_that_do_not_ask_are_told_apart(goal, slots):
     found = await tried(TrialCluster(slots), plan(slots, goal, repeat=2))
 
-    assert [(each.way, each.run, each.is_right) for each in found] == [
-        (Way.NONE, 1, False),
-        (Way.OURS, 1, True),
-        (Way.NONE, 2, False),
-        (Way.OURS, 2, True),
-    ]
+    expected = [(way, run) for run in (1, 2) for way in (Way.NONE, Way.OURS)]
+    assert [(each.way, each.run) for each in found] == expected
+    assert [each.is_right for each in found] == [False, True] * 2
     assert all(each.without_room for each in found if each.way is Way.NONE)
 
 
 async def test_way_that_nobody_answers_is_left_out():
-    lines: list[str] = []
-    cluster = TrialCluster(UNEVEN, answers=False)
-    found = await tried(cluster, plan(UNEVEN, "1b"), lines)
+    cluster, lines = TrialCluster(UNEVEN, answers=False), list[str]()
+    found = await tried(cluster, plan(UNEVEN, "1b"), lines.append)
 
     assert [each.way for each in found] == [Way.NONE]
     assert "ours is left out: a pod that asks gets no node in 60 s" in "\n".join(lines)
