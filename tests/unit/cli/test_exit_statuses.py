@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import typer
 
 from cli.commands import commands
 from cli.schema import schema
-from tests.fakes import Answer, FakeApiServer, Fault, Object
+from tests.fakes import Answer, Fault, Object
 from tests.unit.cli.live import put
 from tests.unit.cli.plans import ROOT, Run
 
@@ -22,16 +21,12 @@ QUAD = ("--cluster-file", "examples/goal2")
 RICH = ("--cluster-file", "examples/rich")
 DRAIN = ("--cluster-file", "examples/may-drain")
 WIKI = "examples/plans/wiki.yaml"
-LOST = """apiVersion: v1
+POD = """apiVersion: v1
 kind: Pod
-metadata: {name: lost}
-spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: gone}}]}
+metadata: {name: NAME}
+spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: NAME}}]}
 """
-TOO_LARGE = """apiVersion: v1
-kind: Pod
-metadata: {name: large}
-spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: large}}]}
----
+TOO_LARGE = """---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: large}
@@ -86,31 +81,15 @@ RANGES: Object = {
 }
 
 
-def may_read_nothing(server: FakeApiServer) -> None:
-    server.authorize = lambda _: False
-
-
-def is_empty(_: FakeApiServer) -> None:
-    pass
-
-
-def refuses(server: FakeApiServer) -> None:
-    server.faults.append(Fault(Answer(401), times=None))
-
-
-def has_ranges(server: FakeApiServer) -> None:
-    put(server, [RANGES])
-
-
-LIVE: dict[tuple[str, int], Callable[[FakeApiServer], None]] = {
-    ("doctor", 0): may_read_nothing,
-    ("doctor", 1): is_empty,
-    ("doctor", 2): refuses,
-    ("propose-address", 0): has_ranges,
-    ("propose-address", 2): may_read_nothing,
-    ("trial", 2): refuses,
+LIVE = {
+    ("doctor", 0): "may read nothing",
+    ("doctor", 1): "is empty",
+    ("doctor", 2): "refuses",
+    ("propose-address", 0): "has ranges",
+    ("propose-address", 2): "may read nothing",
+    ("trial", 2): "refuses",
 }
-"""What makes a command that needs a live cluster end so."""
+"""How the cluster is with which a command that needs a live one ends so."""
 END_TO_END = {("trial", 0), ("trial", 1)}
 """Met in tests/e2e/test_trial.py: they take schedulers, controllers and Longhorn."""
 
@@ -121,8 +100,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("examples", "manifests"):
         Path(name).symlink_to(ROOT / name)
-    Path("lost.yaml").write_text(LOST)
-    Path("large.yaml").write_text(TOO_LARGE)
+    Path("lost.yaml").write_text(POD.replace("NAME", "lost"))
+    Path("large.yaml").write_text(POD.replace("NAME", "large") + TOO_LARGE)
     Path("other.yaml").write_text(OTHER)
 
 
@@ -156,6 +135,12 @@ def test_the_exit_status_is_that_of_the_help_and_json_obeys_the_schema(called, s
 
 @pytest.mark.parametrize(("command", "status"), LIVE)
 def test_of_a_live_cluster_too(server, config, called, command, status):
-    LIVE[command, status](server)
+    match LIVE[command, status]:
+        case "may read nothing":
+            server.authorize = lambda _: False
+        case "refuses":
+            server.faults.append(Fault(Answer(401), times=None))
+        case "has ranges":
+            put(server, [RANGES])
 
     check(called, status, command, "--kubeconfig", config)
