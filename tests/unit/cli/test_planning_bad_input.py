@@ -1,4 +1,7 @@
-"""What `plan` cannot use: one line that names it and says what to do, and exit status 2."""
+"""What `plan` cannot use: one line that names it and says what to do, and exit status 2.
+
+Arguments and scenarios stand in golden files, each above what is said of it.
+"""
 
 import os
 from collections.abc import Callable
@@ -6,108 +9,49 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import run_command
-from tests.unit.cli.plans import BUNDLE, WIKI
+from tests.unit.cli.plans import WIKI, Run, questions
 
 SAMPLE = Path(WIKI).read_text()
-POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: a}]}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: %s}\n"
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: wiki}\n"
-WAITING = "apiVersion: v1\nkind: Pod\nmetadata: {name: w}\nspec: %s\n"
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in a folder with a workload, and without settings."""
+    """Run in a folder with a workload, and a scenario that includes another."""
     monkeypatch.chdir(tmp_path)
     Path("wiki.yaml").write_text(SAMPLE)
+    Path("b.yaml").write_text("steps: [{include: it.yaml}]")
 
 
 @pytest.fixture
-def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refusal(run: Run) -> Callable[..., str]:
     """Plan what is refused; return why."""
 
     def refused(*arguments: str) -> str:
-        assert run_command(["plan", *arguments, "--cluster-file", BUNDLE]) == 2
-        captured = capsys.readouterr()
-        errors = [line for line in captured.err.splitlines() if not line.startswith("warning: ")]
-        assert captured.out == ""
-        assert "\x1b" not in captured.err
-        [error] = errors
-        assert error.startswith("error: ")
+        status, out, err = run(*arguments)
+        [error] = [line for line in err.splitlines() if not line.startswith("warning: ")]
+        assert (status, out, error[:7], "\x1b" in err) == (2, "", "error: ", False)
         return error.removeprefix("error: ")
 
     return refused
 
 
-ARGUMENTS = """
-drian node-1
-drain
-place a b
-add-disk node-3/ssd 200
-resize data-db-0
-drain nod-1
-drain zebra
-drain node-1 node-1
-remove-disk node-1
-rebalance
-rebalance --below 101
-add-disk node-1 1Ti
-add-disk node-1/x 0
-add-disk node-1/x 9999Ei
-add-disk node-1/x 100GiB
-add-disk node-1/x 1Ti --reserved -1
-add-node node-7
-add-node Node_7 --like node-1
-add-node n n --like node-1
-scale db
-scale db many
-scale db 200000
-scale a/b/c 1
-scale sts/deploy/c 1
-scale sts/ 1
-resize data-db-0 0
-resize data-db-0 much
-resize data-db-0 1e400
-set foo
-set =1
-set a=1 a=2
-capacity
-capacity wiki.yaml --size 1Gi
-capacity wiki.yaml --class a
-capacity --size 5
-capacity --size 5Gi --class gone
-capacity --size 5Gi --volume-replicas 21
-place wiki.yaml --size 5Gi
-place nothing.yaml
-place .
-place wiki.yaml --replicas -1
-place wiki.yaml --replicas x
-place wiki.yaml --seed -1
-place wiki.yaml --seed 2147483648
-place wiki.yaml --runs 0
-place wiki.yaml --in-flight 0
-place wiki.yaml --output xml
-place wiki.yaml --until-full --replicas 3
-place wiki.yaml --most 3
-place wiki.yaml --like node-1
-drain node-1 --tag ssd
-lose node-1 --force
-place wiki.yaml --policy old
-place wiki.yaml --policy wiki.yaml
-place wiki.yaml --html no/x.html
-place wiki.yaml --html .
-drain node-1 --kubeconfig k
-run nothing.yaml
-run wiki.yaml
-"""
-
-
 def test_arguments_are_refused(refusal, golden):
-    rows = ARGUMENTS.split("\n")[1:-1]
-    told = {row: refusal(*row.split()) for row in rows}
+    told = {row: refusal(*row.split()[1:]) for row in questions("complaints/plan")}
 
-    assert "; is 200Gi meant?" in told["add-disk node-3/ssd 200"]
-    golden("complaints/plan", "".join(f"$ plan {row}\n{why}\n" for row, why in told.items()))
+    assert "; is 200Gi meant?" in told["plan add-disk node-3/ssd 200"]
+    golden("complaints/plan", "".join(f"$ {row}\n{why}\n" for row, why in told.items()))
+
+
+def test_scenarios_are_refused(refusal, golden):
+    told = dict[str, str]()
+    for row in questions("complaints/plan-run"):
+        Path("it.yaml").write_text(row)
+        told[row] = refusal("run", "it.yaml")
+
+    assert "did you mean drain?" in told["steps: [{drian: a}]"]
+    golden("complaints/plan-run", "".join(f"# {row}\n{why}\n" for row, why in told.items()))
 
 
 @pytest.mark.parametrize("name", ["", "a\x1b[31mb", "x" * 300, "a\nb"])
@@ -117,119 +61,46 @@ def test_names_that_no_node_has_are_refused(refusal, name):
     assert refusal("drain", name).startswith(expected)
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (SERVICE, "it.yaml holds no workload to place (it has Service); give a StatefulSet, "),
-        (WAITING % "{containers: 5}", "it.yaml[0]: correct Pod "),
-        (SAMPLE.replace("25Gi", "25GB"), "it.yaml[0]: correct StatefulSet "),
-    ],
-)  # fmt: skip
-def test_workload_files_are_refused(refusal, content, text):
+BY_POLICY = "drain node-1 --policy it.yaml"
+FILES: dict[str, tuple[str, str, str]] = {
+    "workload-none": ("place it.yaml", SERVICE,
+        "it.yaml holds no workload to place (it has Service); give a StatefulSet, "),
+    "workload-unreadable": ("place it.yaml", POD % ("w", 5), "it.yaml[0]: correct Pod "),
+    "workload-of-an-odd-size": ("place it.yaml", SAMPLE.replace("25Gi", "25GB"),
+        "it.yaml[0]: correct StatefulSet "),
+    "workloads-to-count": ("capacity it.yaml", "---\n".join(POD % (name, "[{name: a}]")
+        for name in "abcde"), "there are several workloads (Pod default/a, Pod default/b, "
+        "Pod default/c and 2 more); give a file with one of them\n"),
+    "scenarios-in-a-circle": ("run it.yaml", "steps: [{include: b.yaml}]", "it.yaml includes "
+        "itself (it.yaml -> b.yaml -> it.yaml); take one `include` out\n"),
+    "steps-too-many": ("run it.yaml", "steps:\n" + "- cordon: node-1\n" * 1001,
+        "it.yaml has more than 1000 steps; split it\n"),
+    "policy-cut-off": (BY_POLICY, "{", "it.yaml is not JSON: "),
+    "policy-deep": (BY_POLICY, "[" * 100_000, "it.yaml is not JSON: "),
+    "policy-of-an-unknown-predicate": (BY_POLICY, '{"kind": "Policy", "version": "v1", '
+        '"predicates": [{"name": "PodFitsPort"}]}', "it.yaml: predicates[0].name: there is no "
+        "predicate 'PodFitsPort'; did you mean PodFitsPorts?"),
+}  # fmt: skip
+"""The command, what `it.yaml` has, and how the error begins; with a line break, all of it."""
+
+
+@pytest.mark.parametrize(("words", "content", "text"), FILES.values(), ids=FILES)
+def test_files_are_refused(refusal, words, content, text):
     Path("it.yaml").write_text(content)
 
-    assert refusal("place", "it.yaml").startswith(text)
-
-
-def test_capacity_is_of_one_workload(refusal):
-    Path("it.yaml").write_text("---\n".join(POD % f"web-{number}" for number in range(5)))
-
-    assert refusal("capacity", "it.yaml") == (
-        "there are several workloads (Pod default/web-0, Pod default/web-1, Pod default/web-2 and "
-        "2 more); give a file with one of them"
-    )
-
-
-SCENARIOS = """
-
-a: [
-steps: []
-steps: drain
-steps: {drain: node-1}
-[{drain: node-1}]
-stages: []
-{}
-steps: [drain]
-steps: [{drian: a}]
-steps: [{}]
-steps: [{drain: null}]
-steps: [{drain: a, lose: b}]
-steps: [{drain: 5}]
-steps: [{drain: []}]
-steps: [{drain: [a, a]}]
-steps: [{drain: {nodes: a, forced: true}}]
-steps: [{include: it.yaml}]
-steps: [{include: no.yaml}]
-steps: [{place: no.yaml}]
-steps: [{place: {file: wiki.yaml, replicas: -1}}]
-steps: [{place: {file: wiki.yaml, replicas: x}}]
-steps: [{fill: {file: wiki.yaml, most: 0}}]
-steps: [{set: {}}]
-steps: [{set: {a: [1]}}]
-steps: [{set: {a: 1}}, {drain: node-1}]
-steps: [{addNode: {name: n}}]
-steps: [{addNode: {name: A, like: b}}]
-steps: [{addDisk: {node: node-1, disk: '', size: 1Ti}}]
-steps: [{scale: {workload: db, replicas: -1}}]
-steps: [{resize: {claim: data-db-0, size: -5Gi}}]
-steps: [{lose: node-1}, {drain: node-1}]
-"""
-
-
-def test_scenarios_are_refused(refusal, golden):
-    told = dict[str, str]()
-    for row in SCENARIOS.split("\n")[1:-1]:
-        Path("it.yaml").write_text(row)
-        told[row] = refusal("run", "it.yaml")
-
-    assert "did you mean drain?" in told["steps: [{drian: a}]"]
-    golden("complaints/plan-run", "".join(f"# {row}\n{why}\n" for row, why in told.items()))
-
-
-def test_a_circle_of_scenarios_is_refused(refusal):
-    Path("a.yaml").write_text("steps: [{include: b.yaml}]")
-    Path("b.yaml").write_text("steps: [{include: a.yaml}]")
-
-    expected = "a.yaml includes itself (a.yaml -> b.yaml -> a.yaml); take one `include` out"
-    assert refusal("run", "a.yaml") == expected
-
-
-def test_too_many_steps_are_refused(refusal):
-    Path("it.yaml").write_text("steps:\n" + "- cordon: node-1\n" * 1001)
-
-    assert refusal("run", "it.yaml") == "it.yaml has more than 1000 steps; split it"
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("{", " is not JSON: "),
-        ("[" * 100_000, " is not JSON: "),
-        ('{"kind": "Policy", "version": "v1", "predicates": [{"name": "PodFitsPort"}]}',
-         ": predicates[0].name: there is no predicate 'PodFitsPort'; did you mean PodFitsPorts?"),
-    ],
-)  # fmt: skip
-def test_policies_are_refused(refusal, content, text):
-    Path("policy.json").write_text(content)
-
-    assert refusal("drain", "node-1", "--policy", "policy.json").startswith(f"policy.json{text}")
+    assert f"{refusal(*words.split())}\n".startswith(text)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_page_that_cannot_be_written_is_refused_before_the_plan(refusal, tmp_path):
-    folder = tmp_path / "full"
-    folder.mkdir(mode=0o500)
+def test_a_page_that_cannot_be_written_is_refused_before_the_plan(refusal):
+    Path("full").mkdir(mode=0o500)
 
     assert "cannot be written; name another file" in refusal(
-        "drain", "node-1", "--html", str(folder / "x.html")
+        "drain", "node-1", "--html", "full/x.html"
     )
 
 
-@pytest.mark.parametrize("page", ["/dev/full"])
-def test_a_page_that_was_not_written_is_told(capsys, page):
-    assert run_command(["plan", "cordon", "node-1", "--cluster-file", BUNDLE, "--html", page]) == 2
-    assert "error: /dev/full cannot be written: " in capsys.readouterr().err
+def test_a_page_that_was_not_written_is_told(run):
+    status, _, err = run("cordon", "node-1", "--html", "/dev/full")
 
-
-def test_no_step_at_all_is_refused(refusal):
-    assert refusal() == "plan: no step is given; see: plan --help"
+    assert (status, "error: /dev/full cannot be written: " in err) == (2, True)
