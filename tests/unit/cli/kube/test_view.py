@@ -83,8 +83,6 @@ def test_disk_kinds_are_numbered_across_nodes():
 
 
 MINIMAL = "storage-minimal-available-percentage"
-
-
 UNREADABLE = {
     "value": setting(MINIMAL, "x"),
     "object": read_as_unreadable(document("Setting", MINIMAL, value=25)),
@@ -99,30 +97,29 @@ def test_setting_that_cannot_be_read_leaves_no_longhorn_settings(record):
     assert view_of(record).settings == Settings(unreadable=MINIMAL)
 
 
+def broken(kind: str, name: str, spec: object) -> Unreadable:
+    return read_as_unreadable(document(kind, name, spec=spec))
+
+
 def test_node_with_a_broken_replica_has_no_space():
-    spec = {"nodeID": "node-1", "volumeSize": "x"}
-    view = view_of(*nodes_of("1 2"), read_as_unreadable(document("Replica", "r", spec=spec)))
+    of_node = broken("Replica", "r", {"nodeID": "node-1", "volumeSize": "x"})
+    view = view_of(*nodes_of("1 2"), of_node)
 
     assert (list(view.spaces), view.unreadable_nodes) == (["node-2"], {"node-1"})
 
 
 def test_broken_volume_costs_no_node():
-    view = view_of(node(), read_as_unreadable(document("Volume", "vol", spec={"size": "x"})))
+    view = view_of(node(), broken("Volume", "vol", {"size": "x"}))
 
     assert list(view.spaces) == ["node-1"]
     assert view.unreadable == {("Volume", "vol"): "'x' is not a size in bytes"}
 
 
 def test_broken_nodes_of_kubernetes_and_longhorn_do_not_hide_each_other():
-    broken = [
-        read_as_unreadable(core_document("Node", "node-1", metadata={"uid": 5})),
-        read_as_unreadable(document("Node", "node-1", spec=5)),
-    ]
+    kubernetes = read_as_unreadable(core_document("Node", "node-1", metadata={"uid": 5}))
 
-    assert view_of(*broken).unreadable_nodes == {"node-1"}
+    assert view_of(kubernetes, broken("Node", "node-1", 5)).unreadable_nodes == {"node-1"}
 
 
 def test_replica_of_which_nothing_is_readable_is_told_by_its_name():
-    view = view_of(read_as_unreadable(document("Replica", "vol-r-1a2b3c4d", spec=5)))
-
-    assert list(view.unreadable_replicas) == ["vol"]
+    assert [*view_of(broken("Replica", "vol-r-1a2b3c4d", 5)).unreadable_replicas] == ["vol"]
