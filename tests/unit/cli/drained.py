@@ -24,9 +24,10 @@ SETTINGS = {
 }
 
 
-def host(name: str = "node-1", *, cordoned: bool = False, ready: str = "True") -> Document:
-    """Build a Kubernetes Node."""
-    node = core_document("Node", name, spec={}, status={"conditions": conditions(Ready=ready)})
+def host(name: str = "node-1", *, cordoned: bool = False, ready: bool | None = True) -> Document:
+    """Build a Kubernetes Node, ready or not; None is unknown."""
+    status = {"conditions": conditions(Ready="Unknown" if ready is None else str(ready))}
+    node = core_document("Node", name, spec={}, status=status)
     del node["metadata"]["namespace"]
     if cordoned:
         node["spec"]["unschedulable"] = True

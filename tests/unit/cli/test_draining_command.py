@@ -1,19 +1,38 @@
-"""The command `may-drain` on files: what it prints, and with which status it ends."""
+"""The command `may-drain` on files: what it prints, and with which status it ends.
+
+At the end: odd values anywhere in the objects.
+"""
 
 import json
 import shutil
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 import yaml
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
 
-from tests.unit.cli import drained
-from tests.unit.cli.drained import Document, host, node, pod, replica, volume
-from tests.unit.cli.plans import ROOT, Run, write
+from tests.effort import examples
+from tests.unit.cli.drained import (
+    Document,
+    attachment,
+    budget,
+    host,
+    node,
+    pod,
+    replica,
+    settings,
+    volume,
+)
+from tests.unit.cli.plans import ROOT, Run, questions, rows_of, write
 
 EXAMPLE = ROOT / "examples" / "may-drain"
 HOSTILE = "a\x1b[31m\nb"
-ALL_NODES = tuple(f"node-{number}" for number in range(1, 6))
+AWAY = settings(node_drain_policy="always-allow")
+SIXTY = " ".join(f"node-{number}" for number in range(60))
 
 
 @pytest.fixture
@@ -26,10 +45,6 @@ def run(called: Run) -> Run:
     return ran
 
 
-def file_with(folder: Path, *documents: Document) -> str:
-    return write(folder / "cluster.json", *documents, *drained.settings())
-
-
 def many(count: int, *, claims: bool = False) -> list[Document]:
     """Build a node with the only replica of so many volumes."""
     names = {f"vol-{number}": f"data-{number}" * claims for number in range(count)}
@@ -37,160 +52,131 @@ def many(count: int, *, claims: bool = False) -> list[Document]:
     return [*node(), *(each for both in volumes for each in both)]
 
 
-EXAMPLE_ROWS: dict[str, tuple[int, str, tuple[str, ...]]] = {
-    "node-free": (0, "node-1: yes, it may be drained now", ("node-1",)),
-    "node-with-its-kind": (0, "node-1: yes, it may be drained now", ("node/node-1",)),
-    "node-with-an-engine": (1, "node-2: not yet, 1 thing is in the way", ("node-2",)),
-    "node-with-the-last-replica": (1, "node-3: not yet, 1 thing is in the way", ("node-3",)),
-    "node-with-local-data": (1, "node-4: not yet, 2 things are in the way", ("node-4",)),
-    "node-and-local-data-given-up":
-        (0, "node-4: yes, it may be drained now", ("node-4", "--delete-emptydir-data")),
-    "nodes-free": (0, "all of them at once: yes (may be drained: node-1, node-5)",
-        ("node-1", "node-5")),
-    "nodes-of-which-one-is-free": (1, "all of them at once: not yet (may be drained: node-1; not "
-        "yet: ", ("node-1", "node-3")),
-    "next-of-none": (1, "none of them may go now", ("--next", "node-2", "node-3")),
-    "next-of-three": (0, "node-5 may go next", ("--next", "node-2", "node-5", "node-1")),
-    "next-of-all": (0, "node-1 may go next", ("--next", *ALL_NODES)),
-    "next-of-all-wide": (0, "node-1 may go next", ("--next", *ALL_NODES, "-o", "wide")),
+ROWS = rows_of("draining/command")
+
+
+def test_the_first_line_is_the_answer_and_the_status_goes_with_it(run, golden):
+    told = list[str]()
+    for name, (expected, words) in ROWS.items():
+        status, out, err = run(*words.split())
+
+        assert (f"{status} {out}".startswith(expected), err) == (True, ""), name
+        told.append(f"# {name}: {expected}\n{words}\n{out}")
+
+    golden("draining/command", "\n".join(told))
+
+
+MANY: dict[str, tuple[str, str, list[Document]]] = {
+    "nodes-many": (f"--next {SIXTY}", "node-20 and 39 more",
+        [*(each for name in SIXTY.split() for each in node(name)), *settings()]),
+    "obstacles-many": ("node-1", "and 2 more: -o json shows them", [*many(12), *settings()]),
+    "cautions-many": ("node-1", "vol-4 (default/data-4) and 2 more (-o json shows them)",
+        [*many(7, claims=True), *AWAY]),
+    # By Kubernetes' rules alone.
+    "node-without-longhorn": ("bare", "default/web-1 has no controller", [*node(), host("bare"),
+        pod("web-0", "bare"), pod("web-1", "bare", owner=None), *settings()]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXAMPLE_ROWS)
-def test_the_first_line_is_the_answer_and_the_status_goes_with_it(run, golden, name):
-    status, first, arguments = EXAMPLE_ROWS[name]
+@pytest.mark.parametrize("name", MANY)
+def test_many_alike_are_named_in_part(run, golden, tmp_path, name):
+    words, fact, there = MANY[name]
 
-    found, out, err = run(*arguments)
-
-    assert (found, out.splitlines()[0][: len(first)], err) == (status, first, "")
-    golden(f"draining/{name}", out)
-
-
-@pytest.mark.parametrize(
-    ("name", "documents", "policy", "arguments", "fact"),
-    [
-        ("nodes-many", [each for number in range(60) for each in node(f"node-{number}")], None,
-            ("--next", *(f"node-{number}" for number in range(60))), "node-20 and 39 more"),
-        ("obstacles-many", many(12), None, ("node-1",), "and 2 more: -o json shows them"),
-        ("cautions-many", many(7, claims=True), "always-allow", ("node-1",),
-            "vol-4 (default/data-4) and 2 more (-o json shows them)"),
-        # By Kubernetes' rules alone.
-        ("node-without-longhorn", [*node(), host("bare"), pod("web-0", "bare"),
-            pod("web-1", "bare", owner=None)], None, ("bare",), "default/web-1 has no controller"),
-    ],
-)  # fmt: skip
-def test_many_alike_are_named_in_part(
-    run, golden, tmp_path, name, documents,
-    policy, arguments, fact
-):  # fmt: skip
-    of_policy = drained.settings(**{"node_drain_policy": policy} if policy else {})
-
-    _, out, _ = run(*arguments, files=write(tmp_path / "c.json", *documents, *of_policy))
+    _, out, _ = run(*words.split(), files=write(tmp_path / "c.json", *there))
 
     assert fact in " ".join(out.split())
     golden(f"draining/{name}", out)
 
 
 def test_programs_get_all_that_is_said_of_many(run, tmp_path):
-    policy = drained.settings(node_drain_policy="always-allow")
-    files = write(tmp_path / "cluster.json", *many(7), *policy)
+    files = write(tmp_path / "c.json", *many(7), *AWAY)
 
     [found] = json.loads(run("node-1", "-o", "json", files=files)[1])["nodes"]
 
     assert len(found["cautions"]) == 7
 
 
-@pytest.mark.parametrize("name", EXAMPLE_ROWS)
+@pytest.mark.parametrize(("_", "words"), ROWS.values(), ids=ROWS)
 @pytest.mark.parametrize("width", [60, 80])
-def test_lines_are_as_wide_as_the_output(run, monkeypatch, name, width):
+def test_lines_are_as_wide_as_the_output(run, monkeypatch, _, words, width):
     monkeypatch.setattr("cli.draining.command.output_width", lambda: width)
 
-    _, out, _ = run(*EXAMPLE_ROWS[name][2])
+    _, out, _ = run(*words.split())
 
     assert max(map(len, out.splitlines())) <= width
 
 
-COMPLAINTS = """
-node-9
-zebra
-pod/web
-node/
-""
-node-1 node/node-1
-node-1 --interval 5
-node-1 --timeout 5
-node-1 --watch
-node-1 --watch --interval 0
-node-1 --watch --interval nan
-node-1 --watch --timeout -1
-node-1 -o xml
-node-1 --kubeconfig config
---next
-"""
-
-
 def test_options_that_cannot_be_used_are_one_line_and_status_2(complaints):
-    rows = [f"may-drain {each} --cluster-file may-drain" for each in COMPLAINTS.split("\n")[1:-1]]
-
-    text = complaints("may-drain", rows)
+    text = complaints("may-drain", questions("complaints/may-drain"))
 
     assert "there is no Kubernetes Node node-9; did you mean node-5?" in text
 
 
-def documents() -> list[Document]:
-    text = (EXAMPLE / "objects.yaml").read_text(encoding="utf-8")
-    return [*yaml.load_all(text, yaml.CSafeLoader)]
+DOCUMENTS: list[Document] = [
+    *yaml.load_all((EXAMPLE / "objects.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+]
 
 
 def without(kind: str, name: str = "") -> list[Document]:
     return [
-        each for each in documents() if each["kind"] != kind or name not in each["metadata"]["name"]
+        each for each in DOCUMENTS if each["kind"] != kind or name not in each["metadata"]["name"]
     ]
 
 
+LACKING = {
+    "nodes": without("Node"),
+    "instancemanagers.longhorn.io": without("InstanceManager"),
+    "poddisruptionbudgets.policy": without("PodDisruptionBudget"),
+    "settings.longhorn.io": without("Setting"),
+    "volumes.longhorn.io": without("Volume"),
+    "replicas.longhorn.io": without("Replica"),
+    "volumeattachments.longhorn.io": without("VolumeAttachment"),
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "named"),
-    [
-        ("Node", "nodes"),
-        ("InstanceManager", "instancemanagers.longhorn.io"),
-        ("PodDisruptionBudget", "poddisruptionbudgets.policy"),
-        ("Setting", "settings.longhorn.io"),
-        ("Volume", "volumes.longhorn.io"),
-        ("Replica", "replicas.longhorn.io"),
-        ("VolumeAttachment", "volumeattachments.longhorn.io"),
-    ],
-)
-def test_files_without_a_kind_are_refused_with_what_adds_it(run, tmp_path, kind, named):
-    status, out, err = run("node-1", files=write(tmp_path / "c.json", *without(kind)))
+    ("kind", "there"),
+    # Those of workloads alone are not enough.
+    [*LACKING.items(),
+     ("poddisruptionbudgets.policy", without("PodDisruptionBudget", "instance-manager"))],
+)  # fmt: skip
+def test_files_without_a_kind_are_refused_with_what_adds_it(run, tmp_path, kind, there):
+    status, out, err = run("node-1", files=write(tmp_path / "c.json", *there))
 
     assert (status, out) == (2, "")
-    assert f"no {named}, without which no node can be judged" in err
-    assert f"kubectl get --all-namespaces -o json {named} > more.json" in err
+    assert f"no {kind}, without which no node can be judged" in err
+    assert f"kubectl get --all-namespaces -o json {kind} > more.json" in err
 
 
-def test_files_with_budgets_of_workloads_alone_lack_those_of_longhorn(run, tmp_path):
-    rest = without("PodDisruptionBudget", "instance-manager")
+BROKEN = volume("broken") | {"spec": "no spec"}
+SHARDED = volume("ec", dataLayout={"type": "sharded", "dataChunks": 2, "parityChunks": 1})
+NO_PODS = "no pods are known, so what kubectl refuses is not"
+UNKNOWN: dict[str, tuple[int, str, str, list[Document]]] = {
+    "pods": (2, "node-5: not known, ", NO_PODS, without("Pod")),
+    "pods-and-an-obstacle": (1, "node-3: not yet, ", NO_PODS, without("Pod")),
+    "object-unreadable": (2, "node-5: not known", "not known: Volume broken cannot be read",
+        [*DOCUMENTS, BROKEN]),
+    "shards": (2, "node-5: not known", "no Shards are known, though Volume ec is erasure-coded",
+        [*DOCUMENTS, SHARDED]),
+}  # fmt: skip
 
-    status, _, err = run("node-1", files=write(tmp_path / "c.json", *rest))
 
-    assert (status, "no poddisruptionbudgets.policy" in err) == (2, True)
+@pytest.mark.parametrize(("status", "first", "why", "there"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_not_known_is_never_a_yes(run, tmp_path, status, first, why, there):
+    files = write(tmp_path / "c.json", *there)
 
+    found, out, err = run(first.partition(":")[0], files=files)
 
-@pytest.mark.parametrize(
-    ("name", "status", "answer"), [("node-5", 2, "not known"), ("node-3", 1, "not yet")]
-)
-def test_without_pods_nothing_is_a_yes(run, tmp_path, name, status, answer):
-    found, out, _ = run(name, files=write(tmp_path / "c.json", *without("Pod")))
-
-    assert (found, out.startswith(f"{name}: {answer}, ")) == (status, True)
-    assert "no pods are known, so what kubectl refuses is not" in " ".join(out.split())
+    assert (found, out.startswith(first)) == (status, True)
+    assert why in " ".join(out.split())
+    assert ("warning: " in err) is (BROKEN in there)
 
 
 @pytest.mark.parametrize(("name", "status"), [("node-5", 2), ("node-3", 1)])
 def test_a_support_bundle_is_never_a_yes(run, tmp_path, name, status):
     """It has the pods of some namespaces only."""
     folder = tmp_path / "bundle" / "yamls" / "namespaced"
-    for each in documents():
+    for each in DOCUMENTS:
         place = folder / each["metadata"].get("namespace", "none") / f"{each['kind']}s.yaml"
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("a", encoding="utf-8") as file:
@@ -204,27 +190,6 @@ def test_a_support_bundle_is_never_a_yes(run, tmp_path, name, status):
         assert "of some namespaces only, here db, default, longhorn-system" in " ".join(out.split())
 
 
-def test_what_cannot_be_read_is_never_a_yes(run, tmp_path):
-    broken = volume("broken")
-    broken["spec"] = "no spec"
-
-    status, out, err = run("node-5", files=write(tmp_path / "c.json", *documents(), broken))
-
-    assert status == 2
-    assert out.startswith("node-5: not known")
-    assert "not known: Volume broken cannot be read" in out
-    assert "warning: " in err
-
-
-def test_shards_that_are_missing_are_said_to_be(run, tmp_path):
-    sharded = volume("ec", dataLayout={"type": "sharded", "dataChunks": 2, "parityChunks": 1})
-
-    status, out, _ = run("node-5", files=write(tmp_path / "c.json", *documents(), sharded))
-
-    assert status == 2
-    assert "no Shards are known, though Volume ec is erasure-coded" in " ".join(out.split())
-
-
 def test_with_next_what_is_not_known_is_no_answer(run, tmp_path):
     files = write(tmp_path / "c.json", *without("Pod"))
 
@@ -234,23 +199,74 @@ def test_with_next_what_is_not_known_is_no_answer(run, tmp_path):
 
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_names_in_objects_cannot_change_a_terminal(run, tmp_path, output):
-    there = [*node(), pod(HOSTILE, owner=None), volume("vol", HOSTILE), replica()]
+    there = [*node(), pod(HOSTILE, owner=None), volume("vol", HOSTILE), replica(), *settings()]
 
-    status, out, err = run("node-1", "-o", output, files=file_with(tmp_path, *there))
+    status, out, err = run("node-1", "-o", output, files=write(tmp_path / "c.json", *there))
 
-    assert status == 1
-    assert "\x1b" not in out + err
+    assert (status, "\x1b" in out + err) == (1, False)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "may", "following"),
+    ("words", "may", "following"),
     [
-        (("node-1",), "yes", None),
-        (("node-3", "node-4"), "not_yet", None),
-        (("--next", "node-2", "node-5", "node-1"), "yes", "node-5"),
+        ("node-1", "yes", None),
+        ("node-3 node-4", "not_yet", None),
+        ("--next node-2 node-5 node-1", "yes", "node-5"),
     ],
 )
-def test_programs_get_the_answer_and_the_next_node(run, arguments, may, following):
-    found = json.loads(run(*arguments, "-o", "json")[1])
+def test_programs_get_the_answer_and_the_next_node(run, words, may, following):
+    found = json.loads(run(*words.split(), "-o", "json")[1])
 
     assert (found["may"], (found["next"] or {}).get("node")) == (may, following)
+
+
+GOOD = [
+    *(*node(), *node("node-2"), volume(claim="data"), replica(), replica("node-2")),
+    *(pod(claims=["data"]), *settings(), attachment(csi_attacher="node-1")),
+    budget("web", "default", labels={"app": "web"}, allowed=1),
+]
+VALUES = st.one_of(
+    *(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+def spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return where something stands in a document."""
+    inner = [*value.items()] if isinstance(value, dict) else []
+    inner += [*enumerate(value)] if isinstance(value, list) else []
+    found = [path] if path else []
+    for key, each in inner:
+        found += spots(each, (*path, key))
+    return found
+
+
+@hypothesis.settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    spot=st.sampled_from([spot for spot in spots(GOOD) if len(spot) > 1]),
+    value=VALUES,
+    output=st.sampled_from(["table", "json"]),
+)
+def test_odd_values_anywhere_give_an_answer_or_an_error(run, tmp_path, spot, value, output):
+    """No traceback; and what cannot be read is said, and is no yes."""
+    *path, last = spot
+    odd = deepcopy(GOOD)
+    target: Any = odd
+    for key in path:
+        target = target[key]
+    target[last] = value
+
+    status, out, err = run("node-1", "-o", output, files=write(tmp_path / "c.json", *odd))
+
+    assert status in (0, 1, 2)
+    assert out or err.rpartition("error: ")[2]
+    assert not ("cannot be read" in err and status == 0)
+
+
+def test_the_objects_of_that_test_are_fine(run, tmp_path):
+    assert run("node-1", files=write(tmp_path / "c.json", *GOOD))[0] == 0

@@ -21,28 +21,25 @@ def drain(config: str, called: Run) -> Run:
 
 
 def test_a_live_cluster_is_answered_as_its_objects_in_a_file(drain, server, tmp_path, called):
+    """Also of a Longhorn of an older version, which has no shards."""
     put(server, DOCUMENTS)
     file = write(tmp_path / "cluster.json", *DOCUMENTS)
 
     live = drain("node-1")
+    server.remove_resource("longhorn.io", "shards")
 
-    assert live == called("may-drain", "node-1", "--cluster-file", file)
+    assert live == drain("node-1") == called("may-drain", "node-1", "--cluster-file", file)
     assert live[0] == 0
 
 
 def test_the_pods_of_all_nodes_in_question_are_read(drain, server):
-    more = [replica("node-3"), *node("node-3"), pod("b", "node-2", owner=None)]
-    put(server, [*DOCUMENTS, *more])
+    put(server, [*without("Pod"), replica("node-3"), *node("node-3")])
+    assert drain("node-1", "node-3")[0] == 0
 
+    put(server, [pod(), pod("b", "node-2", owner=None)])
     assert drain("node-1", "node-3")[0] == 0
     assert drain("node-1", "node-2")[0] == 1
     assert "Pod default/b has no controller" in drain("--next", "node-1", "node-2")[1]
-
-
-def test_a_node_without_pods_may_be_drained(drain, server):
-    put(server, without("Pod"))
-
-    assert drain("node-1")[0] == 0
 
 
 @pytest.mark.parametrize("resource", DRAINED.values(), ids=lambda resource: resource.name)
@@ -55,13 +52,6 @@ def test_what_may_not_be_listed_is_an_error_that_names_it(drain, server, resourc
 
     assert (status, out) == (2, "")
     assert f"error: {resource.name} cannot be listed" in err
-
-
-def test_a_longhorn_without_shards_is_one_of_an_older_version(drain, server):
-    put(server, DOCUMENTS)
-    server.remove_resource("longhorn.io", "shards")
-
-    assert drain("node-1")[0] == 0
 
 
 def test_the_wrong_namespace_is_no_yes(drain, server, monkeypatch):
