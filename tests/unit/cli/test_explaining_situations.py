@@ -1,16 +1,21 @@
 """Why is my pod Pending? Situations that users report, each asked of the command as a whole.
 
-The output must name the cause, the object and the remedy. Those with a number are from the issues
-of Longhorn, TopoLVM and OpenEBS; the comment has what they are about.
+The output must name the cause, the object and the remedy. The rows stand in
+`golden/situations/`: the exit status and a fact, what there is, as `objects_of` reads it,
+and the output. Those with a number are from the issues of Longhorn, TopoLVM and OpenEBS; the
+comment has what they are about. `waiting.txt` is of all pods that wait for a node, each in a line.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from app.config import RESOURCE
+from cli.schema import schema
 from tests.builders import GIB, document, node_document
+from tests.unit.cli.plans import ROOT, objects_of, rows_of, write
 from tests.unit.cli.situations import (
     bound_claim,
     claim,
@@ -28,21 +33,20 @@ from tests.unit.cli.situations import (
     volume,
 )
 
-CORDONED = (host(unschedulable=True), node_document())
-DB, FULL, BOTH = bound_claim("db"), node(taken_gib=95), [*node(), *node("node-2")]
-TRACKING = document("Setting", "csi-storage-capacity-tracking", value="true")
+Document = dict[str, Any]
+BOTH = [*node(), *node("node-2")]
 
 
 def condition(kind: str, reason: str, message: str = "") -> dict[str, str]:
     return {"type": kind, "status": "False", "reason": reason, "message": message}
 
 
-def changed(built: dict[str, Any], part: str, **fields: Any) -> dict[str, Any]:
+def changed(built: Document, part: str, **fields: Any) -> Document:
     """Return a document with other fields in one part of it."""
     return {**built, part: {**built[part], **fields}}
 
 
-def two_disks(gib: int) -> dict[str, Any]:
+def two_disks(gib: int) -> Document:
     """Build a node of two disks, each with so much scheduled."""
     built = node_document(disk_status=scheduled(gib))
     for disks in (built["spec"]["disks"], built["status"]["diskStatus"]):
@@ -51,146 +55,69 @@ def two_disks(gib: int) -> dict[str, Any]:
     return built
 
 
-def only_on(name: str) -> dict[str, Any]:
+def only_on(name: str) -> Document:
     """Build a node selector that one node meets, by the label that every kubelet sets."""
     expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
     return {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
 
 
-def gone_node() -> list[Any]:
-    claim_, persistent_volume = bound_claim()
-    limited = changed(persistent_volume, "spec", nodeAffinity={"required": only_on("node-9")})
-    return [*node(), pod(), claim_, limited, volume()]
-
-
-ONLY_REPLICA_CORDONED = [*CORDONED, *node("node-2", 95), *old(), replica()]
-BOUND = pod("other", status={"phase": "Pending"}, spec={"nodeName": "node-1"})
-NEVER_HEALTHY = changed(replica(), "spec", healthyAt="")
-HELD = [*node(), BOUND, *bound_claim("other"), volume("other", 80), *new(30)]
-FULL_DISK = {
-    "storageAvailable": 20 * GIB,
-    "conditions": [{"type": "Ready", "status": "True"}, condition("Schedulable", "DiskPressure",
-        "disk-1 has 20.0 GiB available")],
+CLAIM, PERSISTENT_VOLUME = bound_claim()
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": only_on("node-4")}
+IS_DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+WORDS: dict[str, object] = {
+    "HAS_50_GIB": {"storageAvailable": 50 * GIB},
+    "RESERVES_30_GIB": {"storageReserved": 30 * GIB},
+    "PRESSED": {"storageAvailable": 20 * GIB, "conditions": [{"type": "Ready", "status": "True"},
+        condition("Schedulable", "DiskPressure", "disk-1 has 20.0 GiB available")]},
+    "REPLACED": {"conditions": [
+        condition("Ready", "DiskFilesystemChanged", "record diskUUID doesn't match the disk's"),
+        condition("Schedulable", "DiskNotReady")]},
+    "FULL_OF_IMAGES":
+        {"storageScheduled": 95 * GIB, "scheduledBackingImage": {"ubuntu": 95 * GIB}},
+    "TAINTS": [{"key": "k3s-controlplane", "value": "true", "effect": "NoExecute"}],
+    "ON_NODE_1": {"nodeName": "node-1"},
+    "ON_NODE_4": {"affinity": {"nodeAffinity": REQUIRED}},
 }  # fmt: skip
-REPLACED_DISK = {
-    "conditions": [condition("Ready", "DiskFilesystemChanged", "record diskUUID doesn't match the "
-        "disk's"), condition("Schedulable", "DiskNotReady")],
+BUILDERS: dict[str, Any] = {
+    each.__name__: each
+    for each in (bound_claim, claim, document, host, new, node, node_document, old, pod, replica,
+                 schedule, storage_class, two_disks, volume)
+} | {
+    "full": node(taken_gib=95),
+    "cordoned": [host(unschedulable=True), node_document()],
+    "db": bound_claim("db"),
+    "tracking": document("Setting", "csi-storage-capacity-tracking", value="true"),
+    "replica_never_healthy": changed(replica(), "spec", healthyAt=""),
+    "volume_of_8_gib_that_holds_37":
+        volume(gib=8) | {"status": {"actualSize": str(376 * GIB // 10)}},
+    "claim_limited_to_node_9":
+        [CLAIM, changed(PERSISTENT_VOLUME, "spec", nodeAffinity={"required": only_on("node-9")})],
+    "claim_without_class": changed(claim(gib=50), "spec", storageClassName=None),
+    "claim_of_no_class": changed(claim(), "spec", storageClassName=""),
+    "default_class": changed(storage_class(), "metadata", annotations=IS_DEFAULT),
 }  # fmt: skip
-OF_IMAGE = {"storageScheduled": 95 * GIB, "scheduledBackingImage": {"ubuntu": 95 * GIB}}
-TAINT = {"key": "k3s-controlplane", "value": "true", "effect": "NoExecute"}
-AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": only_on("node-4")}}
-DEFAULT_CLASS = storage_class()
-DEFAULT_CLASS["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
-
-ROWS: dict[int, dict[str, tuple[Any, ...]]] = {
-    1: {
-        "room-on-no-single-disk": ("nearest: 10.0 GiB short on node-1/disk-1",
-            host(), two_disks(60), *new(50)),
-        "disk-pressure": ("-> Free 5.1 GiB of disk disk-1 of node node-1.",
-            *node(disk_status=FULL_DISK), *new()),
-        "over-provisioning": ("Raise `storage-over-provisioning-percentage` from 100 to 115",
-            *FULL, *new(20), *DB),
-        "disk-schedule": (
-            "refused 70.0 GiB (replica vol-big-r-1 60.0 GiB, replica vol-small-r-1 10.0 GiB)",
-            *node(), schedule("db:70:S70 new:15 big:60:R0 small:10:R0"), *new(20), *DB),
-        "replica-that-its-disk-refused": (
-            "replicas: not granted by its disk on node-1, not placed yet",
-            *node(), schedule("db:95:S95 web:10:R0"), *old(), NEVER_HEALTHY),
-        "copies-of-backing-images": ("most of it: backing image ubuntu 95.0 GiB",
-            *node(disk_status=OF_IMAGE), *new(20)),
-        "cordoned-node-and-new-volume": ("-> `kubectl uncordon` the node", *CORDONED, *new()),
-        "cordoned-node-with-the-only-replica": (
-            "0 of 2 nodes: 1 without room on one disk, 1 excluded by kube-scheduler",
-            *ONLY_REPLICA_CORDONED),
-        "misspelt-tag-of-a-volume": ("no node has tag 'storrage'; is 'storage' meant?",
-            *node(spec={"tags": ["storage"]}), *old(nodeSelector=["storrage"])),
-        "immediate-binding": (
-            "default/web is not bound, and StorageClass fast has volumeBindingMode: Immediate",
-            *node(), pod(), claim(), storage_class("Immediate")),
-        "room-held-for-another-pod": ("80.0 GiB more are held for pod default/other (chosen)",
-            *HELD),
-        "selectors-of-a-backing-image": ("disk tags nvme (diskSelector of BackingImage ubuntu)",
-            *node(disk_spec={"tags": ["ssd"]}), host("node-2", unschedulable=True),
-            node_document("node-2", disk_spec={"tags": ["nvme"]}),
-            document("BackingImage", "ubuntu", spec={"diskSelector": ["nvme"]}),
-            *new(backingImage="ubuntu")),
-        "locality-disabled-and-room-nowhere": (
-            "web: 1 of 1 replicas find no place: no disk has room for one",
-            *FULL, *new(20, dataLocality="disabled")),
-        # Files may lack Longhorn's nodes: that is no fact about the cluster.
-        "longhorns-nodes-unknown": ("none of Longhorn's Nodes is known", host(), *new()),
-        # longhorn/longhorn#8450: Disks become over provisioned; volumes of one virtual machine.
-        "volumes-that-fit-only-singly": (
-            "node-1: the 2 volumes the pod needs here (80 GiB in all) do not fit together",
-            *node(taken_gib=30), pod(claims=("root", "data")),
-            claim("root", 40), claim("data", 40), storage_class()),
-        # topolvm/topolvm#194: Pods stuck on "node affinity conflict".
-        "volume-limited-to-a-gone-node": ("limited to nodes with kubernetes.io/hostname In node-9",
-            *gone_node()),
-        # longhorn/longhorn#7727: Volumes are created on disabled nodes; kubectl does not show that.
-        "node-disabled-in-longhorn-alone": ("node-1: scheduling is disabled on the Longhorn node",
-            *node(spec={"allowScheduling": False}), *node("node-2", 95),
-            *new(dataLocality="strict-local")),
-        # longhorn/longhorn#3477: replaced LH disk with empty on one node; now Unschedulable.
-        "disk-that-was-replaced": (
-            "-> Remove disk disk-1 from Longhorn Node node-1 and add it again",
-            *node(disk_status=REPLACED_DISK), *new()),
-        # longhorn/longhorn#2966: Node volume storage reserved: default too high?
-        "reserved-on-the-default-disk": (
-            "-> Lower `storageReserved` of disk disk-1 of node node-1 from 30.0 GiB to 20.0 GiB.",
-            *node(disk_spec={"storageReserved": 30 * GIB}), *new(80)),
-        # longhorn/longhorn#784: Actual size is bigger than max size; a new replica gets all of it.
-        "volume-that-holds-more-than-its-size": (
-            "-> Delete snapshots of volume vol-web, which holds 37.6 GiB with them, until",
-            *node(disk_status={"storageAvailable": 50 * GIB}), pod(), *bound_claim(),
-            {**volume(gib=8), "status": {"actualSize": str(376 * GIB // 10)}}),
-        # openebs/lvm-localpv#265: example lvm deployment fails with WaitForFirstConsumer.
-        "each-node-for-a-reason-of-its-own": (
-            "0 of 4 nodes: 1 without room on one disk, 3 excluded by kube-scheduler",
-            host("node-1", taints=[TAINT]), node_document("node-1"),
-            *node("node-2"), *node("node-3"), *node("node-4", 95),
-            pod(spec={"affinity": AFFINITY}), claim(gib=20), storage_class()),
-    },
-    0: {
-        "capacity-tracking-of-nodes": (
-            "leaves out node-1: claim default/web is larger than what Longhorn tells",
-            *FULL, *node("node-2"), TRACKING, *new(dataLocality="disabled")),
-        "capacity-tracking-of-zones": ("2 of 2 nodes will do", *FULL, *node("node-2"), TRACKING,
-            *new(dataLocality="disabled", storageCapacityMode="zone")),
-        "capacity-tracking-of-a-bound-claim": ("1 of 1 nodes will do",
-            *FULL, TRACKING, *old(dataLocality="disabled"), replica()),
-        "three-replicas-on-two-nodes": (
-            "web: 1 of 3 replicas find no place: each needs a node of its own",
-            *BOTH, *new(numberOfReplicas="3")),
-        "pod-that-does-not-ask": (
-            f"note: no container asks for {RESOURCE}, so kube-scheduler does not ask the extender",
-            *node(), pod(asks=False), claim(), storage_class()),
-        # As the API server would have it: in files the class may still be open.
-        "claim-of-the-default-class": ("web 50.0 GiB, class fast, new volume, 1 replica",
-            *node(), pod(), changed(claim(gib=50), "spec", storageClassName=None), DEFAULT_CLASS),
-        # longhorn/longhorn#12261: a pod got a node where Longhorn does not run, and hung.
-        "node-without-longhorn": ("node-2: no Longhorn node of this name",
-            *node(), host("node-2"), *new(dataLocality="disabled")),
-    },
-    3: {
-        "tag-in-other-case": ("no disk has tag 'SSD'; is 'ssd' meant? case counts",
-            *node(disk_spec={"tags": ["ssd"]}), *new(diskSelector="SSD")),
-        "claim-of-no-class": ("has no StorageClass and no PersistentVolume; name a StorageClass",
-            *node(), pod(), changed(claim(), "spec", storageClassName=""), storage_class()),
-    },
-}  # fmt: skip
+ASKED = {"asked": ("filter", "pod/web"), "waiting": ("filter",)}
+ROWS = {topic: rows_of(f"situations/{topic}") for topic in ASKED}
 
 
-@pytest.mark.parametrize(
-    ("status", "name"), [(s, name) for s, rows in ROWS.items() for name in rows]
-)
-def test_pod_is_told_why_it_is_pending(shown, status, name):
-    fact, *documents = ROWS[status][name]
+def there(text: str) -> list[Document]:
+    return objects_of(text, BUILDERS, WORDS)
 
-    found, text = shown(f"situations/{name}", documents, "filter", "pod/web")
 
-    assert found == status
-    assert fact in text
+@pytest.mark.parametrize("topic", ROWS)
+def test_pod_is_told_why_it_is_pending(called, golden, tmp_path, monkeypatch, topic):
+    monkeypatch.chdir(tmp_path)
+    told = list[str]()
+    for name, (expected, text) in ROWS[topic].items():
+        file = write(Path("cluster.json"), *there(text))
+
+        status, out, _ = called(*ASKED[topic], "--cluster-file", file)
+
+        given, fact = expected.split(" ", 1)
+        assert (status, fact in " ".join(out.split())) == (int(given), True), name
+        told.append(f"# {name}: {expected}\n{text}\n{out}")
+
+    golden(f"situations/{topic}", "\n".join(told))
 
 
 def test_strict_local_volume_keeps_the_pod_on_its_node(shown):
@@ -204,13 +131,19 @@ def test_strict_local_volume_keeps_the_pod_on_its_node(shown):
 
 
 def test_excluded_node_is_no_rejected_one(ask):
-    report = json.loads(ask(*ONLY_REPLICA_CORDONED, options=("-o", "json"))[1])
+    report = json.loads(
+        ask(
+            *there(ROWS["asked"]["cordoned-node-with-the-only-replica"][1]), options=("-o", "json")
+        )[1]
+    )
 
     assert (report["excluded"].keys(), report["nodes"].keys()) == ({"node-1"}, {"node-2"})
 
 
 def test_hold_has_its_pod_and_volumes(ask):
-    report = json.loads(ask(*HELD, options=("-o", "json"))[1])
+    report = json.loads(
+        ask(*there(ROWS["asked"]["room-held-for-another-pod"][1]), options=("-o", "json"))[1]
+    )
 
     assert report["nodes"]["node-1"]["holds"] == [
         {"pod": "default/other", "state": "chosen", "volume_bytes": {"vol-other": 80 * GIB}}
@@ -255,3 +188,13 @@ def test_room_that_kubernetes_is_told_of_leaves_nodes_out(ask, name):
     assert ("kube-scheduler refuses the pod; 2 of 2 nodes would fit" in text) is is_refused
     told_of = f"kube-scheduler leaves out {left_out}: claim default/web is larger than what"
     assert (told_of in text) is bool(left_out)
+
+
+def test_json_obeys_its_schema_and_says_what_each_pod_alone_would_be_told(called):
+    rich = ("--cluster-file", str(ROOT / "examples" / "rich"), "-o", "json")
+    found = json.loads(called("filter", *rich)[1])
+    alone = json.loads(called("filter", "default/pair", *rich)[1])
+
+    jsonschema.validate(found, schema("filter-pending"))
+    [told] = [each for each in found["pods"] if each["pod"] == "default/pair"]
+    assert told == {"pod": "default/pair", "fits": True, "answer": alone["answer"], "error": ""}

@@ -1,7 +1,10 @@
-"""`filter` of workloads: of a file, and of the cluster by name."""
+"""`filter` of workloads: of a file, and of the cluster by name.
+
+The rows stand in `golden/workloads/`: the exit status and pods with the nodes that are accepted;
+what is in the file, or what is asked, and in which cluster, as `objects_of` reads it; the output.
+"""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from cli.schema import schema
 from tests.builders import core_document, node_document, runner_documents, setting_documents
 from tests.fakes import FakeApiServer
 from tests.unit.cli.live import lease, put
-from tests.unit.cli.plans import Golden, Run, write
+from tests.unit.cli.plans import Run, objects_of, rows_of, write
 from tests.unit.cli.situations import (
     bound_claim,
     claim,
@@ -26,7 +29,6 @@ from tests.unit.cli.situations import (
 )
 
 Document = dict[str, Any]
-Ask = Callable[[str, list[Document], str], tuple[int, str]]
 GROUPS = {"Job": "batch/v1", "CronJob": "batch/v1", "Pod": "v1", "Kafka": "kafka.strimzi.io/v1"}
 
 
@@ -79,10 +81,6 @@ def data_of(name: str, node: str) -> list[Document]:
     return [*bound_claim(key), volume(key, dataLocality="strict-local"), replica(key, on=node)]
 
 
-def with_class(*classes: Document) -> list[Document]:
-    return [*(each for each in CLUSTER if each["kind"] != "StorageClass"), *classes]
-
-
 def of_replica_set(name: str) -> Document:
     labels = {"pod-template-hash": "7f"}
     return owned(f"db-7f-{name}", "ReplicaSet", "db-7f", node="roomy", labels=labels)
@@ -109,88 +107,64 @@ CHART = [
     made("Pod", "check", hook="test", containers=[{"name": "main"}]),
     made("Job", "smoke", hook="test-success", template=template()),
 ]
-THREE = "db-0 db-1 db-2 > roomy"
-OF_FILE: dict[str, tuple[int, str, list[Document], list[Document]]] = {
-    "stateful-set": (0, THREE, [stateful_set()], CLUSTER),
-    "deployment": (0, "db-0 db-1 > roomy", [made("Deployment", replicas=2, template=template())],
-        CLUSTER),
-    "replica-set": (0, "db-0 > roomy", [made("ReplicaSet", template=template())], CLUSTER),
-    "job": (0, "db-0 db-1 > roomy",
-        [made("Job", parallelism=2, completions=9, template=template())], CLUSTER),
-    "cron-job": (0, "db-0 > roomy", [cron_job()], CLUSTER),
-    # It must fit on each node that it may go to.
-    "daemon-set": (0, "db-0 > cordoned roomy tight", [made("DaemonSet", template=template(1))],
-        LIMITED),
-    "daemon-set-too-large": (1, "db-0 > cordoned roomy",
-        [made("DaemonSet", template=template(10))], LIMITED),
-    "chart": (0, "migrate-0 > roomy, db-0 > roomy", CHART, CLUSTER),
-    "pods-that-fit-alone": (0, "db-0 db-1 > roomy", [stateful_set(2, gib=60)], CLUSTER),
-    "pods-that-do-not-fit": (1, "db-0 db-1 db-2 > , db-0 > roomy",
-        [stateful_set(gib=500), made("Job", template=template())], CLUSTER),
-    "job-suspended": (0, "", [made("Job", suspend=True, template=template())], CLUSTER),
-    "cron-job-suspended": (0, "", [cron_job(suspend=True)], CLUSTER),
-    "stateful-set-of-none": (0, "", [stateful_set(0)], CLUSTER),
-    "pod-of-a-controller-of-the-file": (0, "db-0 > roomy",
-        [stateful_set(1), owned("db-0", "StatefulSet", namespace="default")], CLUSTER),
-    "pods": (0, "a > roomy, b > roomy tight",
-        [pod("a"), pod("b"), written_claim("a", 10), written_claim("b", 1)], CLUSTER),
-    "class-missing": (3, "db-0 db-1 db-2 > ", [stateful_set()], with_class()),
-    # No pod is refused for it before it is made.
-    "class-immediate": (0, THREE, [stateful_set()], with_class(storage_class("Immediate"))),
-}  # fmt: skip
-OF_CLUSTER: dict[str, tuple[int, str, list[Document], str]] = {
-    **{f"stateful-set-by-{name}": (0, "db-1 > roomy, db-3 > tight, db-4 db-5 > roomy", [
-        *(stateful_set(6), owned("db-0", "StatefulSet", node="roomy")),
-        *(owned("db-1", "StatefulSet"), owned("db-2", "StatefulSet", owner="other")),
-        *(claim("data-db-1"), *data_of("db-3", "tight"))], question)
-        for name, question in {"short-name": "sts/db", "name": "statefulset/default/db -n shop",
-                               "group": "StatefulSets.apps/db -n default"}.items()},
-    "deployment-placed": (0, "", [made("Deployment", replicas=2, template=template()),
-        of_replica_set("a"), of_replica_set("b")], "deploy/db"),
-    "daemon-set-waiting": (0, "db-b > roomy tight", [made("DaemonSet", template=template()),
-        owned("db-a", "DaemonSet", node="roomy"), owned("db-b", "DaemonSet"),
-        claim("data-db-b", gib=1)], "ds/db"),
-}  # fmt: skip
-"""The exit status, pods and the nodes that are accepted, what there is, and the question."""
+BUILDERS: dict[str, Any] = {
+    each.__name__: each
+    for each in (claim, cron_job, data_of, made, of_replica_set, owned, pod, stateful_set,
+                 written_claim)
+} | {"chart": CHART}  # fmt: skip
+WORDS = {"TEMPLATE": template(), "OF_1_GIB": template(1)}
+WITHOUT_CLASS = [each for each in CLUSTER if each["kind"] != "StorageClass"]
+CLUSTERS = {
+    "": CLUSTER,
+    "limited": LIMITED,
+    "without_class": WITHOUT_CLASS,
+    "immediate": [*WITHOUT_CLASS, storage_class("Immediate")],
+}
+ROWS = {topic: rows_of(f"workloads/{topic}") for topic in ("of-file", "of-cluster")}
 
 
 @pytest.fixture
-def ask(called: Run, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Ask about workloads; return the status and the pods with their nodes."""
+def ask(called: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Ask about the workloads of a row; return the status and the output."""
     monkeypatch.chdir(tmp_path)
 
-    def asked(name: str, cluster: list[Document], words: str) -> tuple[int, str]:
+    def asked(topic: str, row: str, *options: str) -> tuple[int, str, str]:
+        subject, _, given = ROWS[topic][row][1].partition("  # ")[0].partition(" in ")
+        if topic == "of-file":
+            objects = map(json.dumps, objects_of(subject, BUILDERS, WORDS))
+            Path("it.yaml").write_text("\n---\n# Source: it\n".join(["", *objects, ""]))
+            cluster, words = CLUSTERS[given], ["it.yaml"]
+        else:
+            cluster, words = [*CLUSTER, *objects_of(given, BUILDERS, WORDS)], subject.split()
         file = write(Path("cluster.json"), *cluster)
-        command = ("filter", *words.split(), "--cluster-file", file)
-        _, table, _ = called(*command)
-        status, out, _ = called(*command, "-o", "json")
-        found = json.loads(out)
-        jsonschema.validate(found, schema("filter-workloads"))
-        golden(f"workloads/{name}", table)
-        told = [
-            f"{' '.join(pods['pods'])} > {' '.join(sorted(pods['explanation']['accepted']))}"
-            for each in found["workloads"]
-            for pods in each["pods"]
-        ]
-        return status, ", ".join(told).replace("default/", "")
+        return called("filter", *words, "--cluster-file", file, *options)
 
     return asked
 
 
-@pytest.mark.parametrize("name", OF_FILE)
-def test_the_pods_that_workloads_of_a_file_would_have_are_answered_for(ask, name):
-    status, pods, documents, cluster = OF_FILE[name]
-    text = "\n---\n# Source: it\n".join(["", *map(json.dumps, documents), ""])
-    Path("it.yaml").write_text(text)
+@pytest.mark.parametrize(("topic", "row"), [(topic, row) for topic in ROWS for row in ROWS[topic]])
+def test_pods_that_wait_or_would_be_made_are_answered_for(ask, topic, row):
+    status, out, _ = ask(topic, row, "-o", "json")
 
-    assert ask(name, cluster, "it.yaml") == (status, pods)
+    found = json.loads(out)
+    jsonschema.validate(found, schema("filter-workloads"))
+    told = [
+        f"{' '.join(pods['pods'])} > {' '.join(sorted(pods['explanation']['accepted']))}"
+        for each in found["workloads"]
+        for pods in each["pods"]
+    ]
+    answer = ", ".join(told).replace("default/", "").strip() or "none"
+    assert f"{status} {answer}" == ROWS[topic][row][0]
 
 
-@pytest.mark.parametrize("name", OF_CLUSTER)
-def test_pods_of_the_cluster_without_a_node_are_told(ask, name):
-    status, pods, documents, question = OF_CLUSTER[name]
+@pytest.mark.parametrize("topic", ROWS)
+def test_workloads_are_told_in_these_lines(ask, golden, topic):
+    told = [
+        f"# {row}: {pods}\n{text}\n{ask(topic, row)[1]}"
+        for row, (pods, text) in ROWS[topic].items()
+    ]
 
-    assert ask(name, [*CLUSTER, *documents], question) == (status, pods)
+    golden(f"workloads/{topic}", "\n".join(told))
 
 
 @pytest.mark.parametrize(
