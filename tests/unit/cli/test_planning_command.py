@@ -1,13 +1,17 @@
-"""The command `plan` as a whole: what it prints, and with which status it ends."""
+"""The command `plan` as a whole: what it prints, and with which status it ends.
+
+At the end: each step is a command with options of its own.
+"""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import core_document, node_document, setting_documents
-from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run, write
+from tests.unit.cli.plans import BUNDLE, EXAMPLES, ROOT, WIKI, Run, rows_of, write
 
 HOSTILE = "a\x1b[31m\nb"
 STORAGE = {"apiVersion": "storage.k8s.io/v1"}
@@ -27,65 +31,15 @@ FILES = {
     "gone.yaml": Path(WIKI).read_text().replace("longhorn-local", "gone"),
     "running.yaml": (EXAMPLES / "plans" / "running.yaml").read_text(),
     "goal.yaml": (ROOT / "examples" / "goal2" / "cluster.yaml").read_text(),
+    "fill.yaml": "steps: [{fill: wiki.yaml}]",
     "scale.yaml": "steps: [{scale: {workload: sts/queue, replicas: 2}}]",
     "both.yaml": "steps: [{place: wiki.yaml}, {scale: {workload: db, replicas: 2}}]",
     "more.yaml": "steps: [{place: {file: wiki.yaml, replicas: 5}}, "
     "{addDisk: {node: node-3, disk: new, size: 1Ti}}]",
 }
 ALSO = "--also running.yaml"
-UNKNOWN = "not known: which pods are on the nodes, as no pod is known\n"
-SIZED = "capacity --class longhorn-local --cluster-file goal.yaml --size"
-
-PLANS = {
-    "place": (0, "all of it works: 3 pods placed", "place wiki.yaml"),
-    "place-none": (0, "all of it works: nothing moves", "place wiki.yaml --replicas 0"),
-    "place-too-many": (1, "not all of it works: ", "place wiki.yaml --replicas 7"),
-    "place-until-full":
-        (0, "4 more pods fit; the next one does not", "place wiki.yaml --until-full"),
-    "place-bare-pod": (0, "  placed   default/bare on node-", "place bare.json"),
-    "place-in-a-namespace": (0, "1. place StatefulSet shop/wiki", "place wiki.yaml -n shop"),
-    # Reasons about claims count no nodes.
-    "class-gone": (1, "\n           StorageClass gone is not in the cluster", "place gone.yaml"),
-    "capacity": (0, "2 more pods fit; more were not tried (--most)", "capacity wiki.yaml --most 2"),
-    "capacity-of-5-runs": (0, "3 more pods fit, 3 to 4 in 5 runs; ", "capacity wiki.yaml --runs 5"),
-    "capacity-in-a-namespace": (0, "shop/wiki", "capacity wiki.yaml -n shop"),
-    # Ten disks of 100 GiB, on four nodes: two replicas of a volume are on two of them.
-    "capacity-of-a-size": (0, "10 more pods fit; the next one does not", f"{SIZED} 100Gi"),
-    "capacity-of-two": (0, "5 more pods fit; the next ", f"{SIZED} 100Gi --volume-replicas 2"),
-    "capacity-none": (0, "0 more pods fit; the next one does not", f"{SIZED} 1Pi"),
-    "drain-refused": (1, "not all of it works: 2 refusals", "drain node-2"),
-    "drain": (0, "all of it works: 3 pods moved", "drain node-2 --delete-emptydir-data"),
-    "drain-in-part": (1, "not all of it works: 1 refusal; 1 pod moved", "drain node-4"),
-    "lose": (1, "not all of it works: 1 volume lost; ", "lose node-4"),
-    "remove-disk": (0, "all of it works: 2 replicas rebuilt, ", "remove-disk node-4/ssd"),
-    "rebalance": (0, "all of it works: 2 replicas to move", "rebalance --below 75 --moves 5"),
-    "rebalance-in-part": (1, "not all of it works: 2 refusals; ", "rebalance --below 60"),
-    "add-node": (0, "all of it works: nothing moves", "add-node node-7 --like node-6"),
-    "add-disk": (0, "all of it works: nothing moves", "add-disk node-1/ssd 1Ti --tag ssd"),
-    "cordon": (0, "all of it works: nothing moves", "cordon node-1"),
-    "uncordon": (0, "all of it works: nothing moves", "uncordon node-1"),
-    "resize": (0, "all of it works: 1 change made", "resize data-db-0 45Gi"),
-    "resize-refused": (1, "not all of it works: 1 refusal", "resize default/data-db-1 80Gi"),
-    "resize-unknown": (2, "PersistentVolumeClaim shop/data-db-0", "resize data-db-0 45Gi -n shop"),
-    "set": (0, "all of it works: 5 new ", "set storage-over-provisioning-percentage=50"),
-    "scale": (0, "1. scale default/db to 4", f"scale db 4 {ALSO}"),
-    "scale-by-kind": (0, "scale StatefulSet default/db to 4", f"scale sts/db 4 {ALSO}"),
-    "scale-unknown": (2, "StatefulSet or Deployment shop/db", f"scale db 4 -n shop {ALSO}"),
-    "scale-unknown-by-kind": (2, "no StatefulSet shop/db", f"scale sts/db 4 -n shop {ALSO}"),
-    "scenario-scales": (0, "default/queue-2 is deleted", f"run scale.yaml {ALSO}"),
-    # A pod that a later step places is not pending at the end.
-    "scenario-adds": (1, "not all of it works: 1 volume degraded; 5 pods placed", "run more.yaml"),
-    "scenario-in-a-namespace": (2, "shop/db", f"run both.yaml --namespace shop {ALSO}"),
-    "no-pod-known": (0, UNKNOWN, "drain node-1 --cluster-file no-pods.json"),
-    "no-pod-on-a-lost-node": (0, UNKNOWN, "lose node-1 --cluster-file no-pods.json"),
-    "no-pod-read": (0, "no pods, though every", "cordon node-1 --cluster-file no-pods.json"),
-    "no-longhorn-known": (1, "not planned: volumes of Longhorn (none of its Nodes is known",
-        "place wiki.yaml --replicas 1 --cluster-file no-longhorn.json"),
-    "no-capacity-known": (2, "none of Longhorn's Nodes is known, so it is not known what fits",
-        "capacity wiki.yaml --cluster-file no-longhorn.json"),
-    "class-of-others": (2, "error: StorageClass fast is of disk.example, and where that has room "
-        "is not", "capacity --size 1Gi --class fast --cluster-file others.json"),
-}  # fmt: skip
+TOPICS = ("place", "capacity", "drain", "change", "scale", "scenario")
+PLANS = {topic: rows_of(f"plans/{topic}") for topic in TOPICS}
 
 
 @pytest.fixture
@@ -104,15 +58,19 @@ def plan(called: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return ran
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_plan_is_told(plan, golden, name):
-    status, fact, words = PLANS[name]
+@pytest.mark.parametrize("topic", TOPICS)
+def test_plan_is_told(plan, golden, topic):
+    """Rows are the exit status and a fact, the words of the command, and its output."""
+    told = list[str]()
+    for name, (expected, words) in PLANS[topic].items():
+        found, out, err = plan(words.partition("  # ")[0])
 
-    found, out, err = plan(words)
+        status, fact = expected.split(" ", 1)
+        assert (found, fact in " ".join((out + err).split())) == (int(status), True), name
+        text = out or f"{err.splitlines()[-1]}\n"
+        told.append(f"# {name}: {expected}\n{words}\n{text}")
 
-    assert found == status
-    assert fact in out + err
-    golden(f"plans/{name}", out or f"{err.splitlines()[-1]}\n")
+    golden(f"plans/{topic}", "\n".join(told))
 
 
 @pytest.mark.parametrize(
@@ -139,10 +97,16 @@ def test_names_in_objects_cannot_change_a_terminal(plan, output):
 
 
 @pytest.mark.parametrize(
-    ("name", "works"), [("place", True), ("drain-in-part", False), ("place-until-full", None)]
+    ("topic", "name", "works"),
+    [
+        ("place", "place", True),
+        ("drain", "drain-in-part", False),
+        ("place", "place-until-full", None),
+    ],
 )
-def test_programs_and_the_page_get_the_answer_and_the_caveats(plan, name, works):
-    _, summary, words = PLANS[name]
+def test_programs_and_the_page_get_the_answer_and_the_caveats(plan, topic, name, works):
+    expected, words = PLANS[topic][name]
+    summary = expected.split(" ", 1)[1]
 
     _, out, err = plan(words, "-o", "json", "--html", "plan.html")
 
@@ -154,3 +118,61 @@ def test_programs_and_the_page_get_the_answer_and_the_caveats(plan, name, works)
     assert (embedded["works"], embedded["summary"]) == (works, summary)
     assert embedded["notes"] == [*report["unplanned"], *report["notes"]]
     assert embedded["steps"] == report["steps"]
+
+
+COMMON = {
+    "--cluster-file", "--also", "--kubeconfig", "--context", "--policy", "--seed", "--runs",
+    "--namespace", "--ignore-waiting", "--in-flight", "--output", "--all", "--html", "--quiet",
+    "--help",
+}  # fmt: skip
+OWN: dict[str, set[str]] = {
+    "place": {"--replicas", "--until-full", "--most"},
+    "capacity": {"--size", "--class", "--volume-replicas", "--most"},
+    "drain": {"--force", "--delete-emptydir-data"},
+    "lose": set(),
+    "cordon": set(),
+    "uncordon": set(),
+    "add-node": {"--like"},
+    "add-disk": {"--reserved", "--tag"},
+    "remove-disk": set(),
+    "rebalance": {"--below", "--moves"},
+    "resize": set(),
+    "scale": set(),
+    "set": set(),
+    "run": set(),
+}
+
+
+def test_the_help_names_each_step(called):
+    listed = called("plan", "--help")[1].partition("Commands:\n")[2]
+
+    assert [line.split()[0] for line in listed.splitlines()] == [*OWN]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_help_of_a_step_has_its_options_and_no_others(called, name):
+    status, text, _ = called("plan", name, "--help")
+
+    assert status == 0
+
+    listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, flags=re.MULTILINE)
+    assert {*listed} == COMMON | OWN[name]
+    assert "Exit status: 0 " in text
+
+
+ORDERS = {
+    "--delete-emptydir-data drain node-2": "drain node-2 --delete-emptydir-data",
+    "--replicas 1 place wiki.yaml": "place wiki.yaml --replicas 1",
+    "--runs=2 place --replicas=1 wiki.yaml": "place wiki.yaml --replicas=1 --runs=2",
+    "-qo json -- cordon node-1": "cordon node-1 -q -o json",
+    "--tag a add-disk node-1/x --tag b 1Ti": "add-disk node-1/x 1Ti --tag a --tag b",
+}
+
+
+@pytest.mark.parametrize(("front", "behind"), ORDERS.items())
+def test_options_may_stand_before_the_step(called, plan, front, behind):
+    """Calls of before go on working."""
+    expected = plan(behind)
+
+    assert expected[0] == 0
+    assert called("plan", "--cluster-file", BUNDLE, *front.split()) == expected

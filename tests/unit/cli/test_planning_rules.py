@@ -25,9 +25,10 @@ Wiki = Callable[..., str]
 def wiki(tmp_path: Path) -> Wiki:
     """Write the StatefulSet of the examples with other fields of its pods; return the path."""
 
-    def written(**spec: Any) -> str:
+    def written(class_: str = "longhorn-local", **spec: Any) -> str:
         given, *others = yaml.safe_load_all(Path(WIKI).read_text())
         given["spec"]["template"]["spec"] |= spec
+        given["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] = class_
         path = tmp_path / "wiki.yaml"
         path.write_text(yaml.safe_dump_all([given, *others]))
         return str(path)
@@ -35,82 +36,46 @@ def wiki(tmp_path: Path) -> Wiki:
     return written
 
 
-def test_a_required_topology_spread_counts(run, wiki):
-    """With four domains to come, and three zones, no zone gets a second pod."""
-    tight = wiki(topologySpreadConstraints=[SPREAD | {"minDomains": 4}])
-
-    status, out, _ = run("place", tight, "--replicas", "4")
-
-    assert status == 1
-    assert out.startswith("not all of it works: 1 pod pending; 3 pods placed")
-    text = f"all 6 nodes: by maxSkew 1 over {ZONE}, no pod more may come to its domain now"
-    assert text in " ".join(out.split())
-
-
-@pytest.mark.parametrize(
-    ("spec", "told"),
-    [
-        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
-        ({"schedulingGates": [{"name": "later"}]}, "schedulingGates"),
-        ({"nodeName": "node-6"}, "nodeName"),
-        ({"runtimeClassName": "kata"}, "runtimeClassName"),
-    ],
-)
-def test_what_is_not_planned_is_told_and_never_said_to_work(run, wiki, spec, told):
-    status, out, err = run("place", wiki(**spec), "--replicas", "1")
-
-    assert (status, out.splitlines()[0]) == (
-        0,
-        "it works as far as it can be planned: 1 pod placed",
-    )
-    assert f"warning: not planned: {told} (" in err
-    assert "of default/wiki-0" in err
+LATER = {"schedulingGates": [{"name": "later"}]}
+UNPLANNED = {"resourceClaims": [{"name": "gpu"}], **LATER, "nodeName": "node-6",
+             "runtimeClassName": "kata"}  # fmt: skip
+ROWS: dict[str, tuple[dict[str, Any], str, int, str, str]] = {
+    # With four domains to come, and three zones, no zone gets a second pod.
+    "spread": ({"topologySpreadConstraints": [SPREAD | {"minDomains": 4}]}, "place --replicas 4",
+        1, "not all of it works: 1 pod pending; 3 pods placed",
+        f"all 6 nodes: by maxSkew 1 over {ZONE}, no pod more may come to its domain now"),
+    **{f"unplanned-{field}": ({field: value}, "place --replicas 1", 0,
+        "it works as far as it can be planned: 1 pod placed\n",
+        f"warning: not planned: {field} ( ... , of default/wiki-0")
+        for field, value in UNPLANNED.items()},
+    "unplanned-capacity": (LATER, "capacity", 0,
+        "4 more pods fit, as far as it can be planned; the next one does not\n", ""),
+    # Without a PersistentVolume.
+    "class-none": ({"class_": ""}, "place --replicas 1", 1,
+        "not all of it works: 1 pod pending\n",
+        "default/data-wiki-0 has no StorageClass and no PersistentVolume; name"),
+    "class-none-and-capacity": ({"class_": ""}, "capacity", 2, "",
+        "claim data of StatefulSet default/wiki has no StorageClass"),
+    "priority-that-might-help": ({"priorityClassName": "high"}, "place --replicas 5", 1, "not all",
+        "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-4"),
+}  # fmt: skip
+"""Fields of the pods, the step, its exit status, how the answer begins, and what else is told."""
 
 
-def test_pods_that_fit_do_so_as_far_as_it_can_be_planned(run, wiki):
-    _, out, _ = run("capacity", wiki(schedulingGates=[{"name": "later"}]))
+@pytest.mark.parametrize(("spec", "words", "status", "first", "told"), ROWS.values(), ids=ROWS)
+def test_rules_count_or_are_told(run, wiki, spec, words, status, first, told):
+    step, *options = words.split()
 
-    assert out.startswith("4 more pods fit, as far as it can be planned; the next one does not\n")
+    found, out, err = run(step, wiki(**spec), *options)
 
-
-def without_class(path: str, class_: str | None) -> str:
-    """Have the claims of a StatefulSet name another class, or none."""
-    given, *others = yaml.safe_load_all(Path(path).read_text())
-    claim = given["spec"]["volumeClaimTemplates"][0]["spec"]
-    claim["storageClassName"] = class_
-    Path(path).write_text(yaml.safe_dump_all([given, *others]))
-    return path
+    assert (found, out.startswith(first)) == (status, True)
+    assert [each for each in told.split(" ... ") if each not in " ".join((out + err).split())] == []
 
 
-def test_a_claim_of_no_class_without_a_volume_is_not_placed(run, wiki):
-    """`storageClassName: ""` without a PersistentVolume."""
-    path = without_class(wiki(), "")
+def test_a_priority_is_not_named_where_it_would_not_help(run, wiki):
+    _, out, err = run("place", wiki(priorityClassName="high"))
 
-    status, out, _ = run("place", path, "--replicas", "1")
-
-    assert (status, out.splitlines()[0]) == (1, "not all of it works: 1 pod pending")
-    assert "default/data-wiki-0 has no StorageClass and no PersistentVolume; name" in " ".join(
-        out.split()
-    )
-
-
-def test_no_capacity_is_counted_for_a_claim_of_no_class(run, wiki):
-    status, _, err = run("capacity", without_class(wiki(), ""))
-
-    assert status == 2
-    assert "claim data of StatefulSet default/wiki has no StorageClass" in err
-
-
-def test_a_priority_is_named_where_it_might_help(run, wiki):
-    high = wiki(priorityClassName="high")
-
-    _, out, err = run("place", high)
     assert (out.splitlines()[0], "priority" in err) == ("all of it works: 3 pods placed", False)
-
-    _, _, err = run("place", high, "--replicas", "5")
-    assert (
-        "warning: not planned: priority high (nothing is evicted to make room), of default/wiki-4\n"
-    ) in err
 
 
 def test_capacity_tracking_of_new_volumes_is_told(run, wiki, tmp_path):

@@ -26,14 +26,6 @@ def workload(kind: str = "Deployment", name: str = "db", **spec: Any) -> dict[st
     return core_document(kind, name, spec={"template": TEMPLATE, **spec}) | APPS
 
 
-def stateful_set(*templates: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    return workload("StatefulSet", volumeClaimTemplates=list(templates), **spec)
-
-
-def claim_template(name: str = "data", **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "spec": {**CLAIM_SPEC, **spec}}
-
-
 def claim_document(name: str = "data", **spec: Any) -> dict[str, Any]:
     return core_document("PersistentVolumeClaim", name, spec={**CLAIM_SPEC, **spec})
 
@@ -53,6 +45,10 @@ def cluster_of(*records: Any) -> Cluster:
     for each in records:
         cluster.put(each)
     return cluster
+
+
+def default_class_record(name: str, created: str = "") -> StorageClass:
+    return StorageClass(name=name, provisioner="p", parameters={}, is_default=True, created=created)
 
 
 @pytest.fixture
@@ -186,33 +182,30 @@ def test_what_the_cluster_has_counts(path):
     assert cluster.all(StorageClass)["new"].parameters == {"a": "b"}
 
 
-def default_class_record(name: str, created: str = "") -> StorageClass:
-    return StorageClass(name=name, provisioner="p", parameters={}, is_default=True, created=created)
+CLAIM_OF_DEFAULT = workload(
+    "StatefulSet", volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": CLAIM_SPEC}]
+)
+SEVERAL = (
+    "the StorageClasses a, b are all the default one, and when they were created is not known; "
+    "a counts, Kubernetes takes the newest"
+)
+DEFAULTS: dict[str, tuple[str, list[str], list[Any], list[StorageClass]]] = {
+    # That of the file is the newest.
+    "class-of-the-file": ("a", [], [class_document("a", is_default=True), CLAIM_OF_DEFAULT],
+        [default_class_record("b", "2026-11-21T03:00:00Z")]),
+    "classes-of-unknown-age": ("a", [SEVERAL], [CLAIM_OF_DEFAULT],
+        [default_class_record("b"), default_class_record("a")]),
+    "class-not-needed": ("", [],
+        [claim_document(volumeName="pv", storageClassName=""), workload()], []),
+}  # fmt: skip
 
 
-def test_of_several_default_classes_that_of_the_file_is_the_newest(path):
-    found = wanted(path, class_document("a", is_default=True), stateful_set(claim_template()))
-    cluster = cluster_of(default_class_record("b", "2026-11-21T03:00:00Z"))
+@pytest.mark.parametrize(("class_", "told", "given", "there"), DEFAULTS.values(), ids=DEFAULTS)
+def test_one_of_several_default_classes_counts(path, class_, told, given, there):
+    cluster = cluster_of(*there)
 
-    assert add_objects(found, cluster) == []
-    assert default_class(cluster.all(StorageClass).values()) == "a"
-
-
-def test_several_default_classes_of_unknown_age_are_told(path):
-    found = wanted(path, stateful_set(claim_template()))
-
-    [note] = add_objects(found, cluster_of(default_class_record("b"), default_class_record("a")))
-
-    assert note == (
-        "the StorageClasses a, b are all the default one, and when they were created is not "
-        "known; a counts, Kubernetes takes the newest"
-    )
-
-
-def test_a_claim_for_one_volume_needs_no_class(path):
-    found = wanted(path, claim_document(volumeName="pv", storageClassName=""), workload())
-
-    assert add_objects(found, cluster_of()) == []
+    assert add_objects(wanted(path, *given), cluster) == told
+    assert default_class(cluster.all(StorageClass).values()) == class_
 
 
 REFUSED: dict[str, tuple[str, str | list[dict[str, Any]]]] = {
