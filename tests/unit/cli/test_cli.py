@@ -13,7 +13,7 @@ import pytest
 
 from tests.builders import GIB, core_document, node_document, runner_documents, setting_documents
 from tests.fakes import Object
-from tests.unit.cli.plans import EXAMPLES, ROOT, Run, write
+from tests.unit.cli.plans import EXAMPLES, ROOT, Run, error, questions, write
 from tests.unit.cli.situations import bound_claim, pod, volume
 
 SCRIPT = Path(sys.executable).with_name("longhorn-scheduler-extender")
@@ -51,15 +51,6 @@ def asked(called: Run) -> Run:
     )
 
 
-def error(said: tuple[int, str, str]) -> str:
-    """Return the only line on stderr, without its beginning, of what ended with status 2."""
-    status, out, err = said
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    return err.removeprefix("error: ").removesuffix("\n")
-
-
 def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster, asked, golden):
     _, out, _ = asked(cluster, "default/fits", "-o", "json")
 
@@ -70,23 +61,22 @@ def test_json_has_the_verdicts_and_the_numbers_behind_them(cluster, asked, golde
     golden("filter/json", out)
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
-def test_an_unknown_claim_is_named_with_what_to_do(cluster, asked, output):
-    _, out, err = asked(cluster, "default/lost", "-o", output)
-
+def test_an_unknown_claim_is_named_with_what_to_do(cluster, asked):
     text = (
         f"PersistentVolumeClaim default/gone is not in {cluster}; create it, or if the cluster has "
         f"it: kubectl get --all-namespaces -o json persistentvolumeclaims > more.json, then add "
         f"--also more.json"
     )
-    assert err == f"error: {text}\n"
-    if output == "json":
-        report = json.loads(out)
-        assert (report["error"], report["error_code"]) == (text, "object_not_found")
-        assert (report["accepted"], report["rejected"], report["nodes"]) == ([], {}, {})
-    else:
-        assert text in " ".join(out.split())
-        assert "-> Create it." in out
+
+    _, table, err = asked(cluster, "default/lost")
+    _, out, also = asked(cluster, "default/lost", "-o", "json")
+
+    report = json.loads(out)
+    assert err == also == f"error: {text}\n"
+    assert text in " ".join(table.split())
+    assert "-> Create it." in table
+    assert (report["error"], report["error_code"]) == (text, "object_not_found")
+    assert (report["accepted"], report["rejected"], report["nodes"]) == ([], {}, {})
 
 
 @pytest.mark.parametrize(
@@ -159,20 +149,17 @@ spec:
     - {name: a, persistentVolumeClaim: {claimName: named}}
     - {name: scratch, ephemeral: {volumeClaimTemplate: {spec: SPEC}}}
 ---
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: named}
-spec: SPEC
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: named}, spec: SPEC}
 ---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: of-the-file}
 provisioner: driver.longhorn.io
 parameters: {numberOfReplicas: "1", dataLocality: best-effort}
-"""
-CLAIM_SPEC = (
+""".replace(
+    "SPEC",
     "{accessModes: [ReadWriteOnce], storageClassName: of-the-file, "
-    "resources: {requests: {storage: 2Ti}}}"
+    "resources: {requests: {storage: 2Ti}}}",
 )
 
 
@@ -181,7 +168,7 @@ def test_the_claims_of_a_file_count_and_those_of_its_ephemeral_volumes(
     cluster, tmp_path, asked, options, namespace
 ):
     path = tmp_path / "pod.yaml"
-    path.write_text(POD_WITH_ITS_CLAIMS.replace("SPEC", CLAIM_SPEC))
+    path.write_text(POD_WITH_ITS_CLAIMS)
 
     status, out, _ = asked(cluster, str(path), "-o", "json", *options)
 
@@ -201,46 +188,24 @@ def test_a_problem_of_the_cluster_file_is_a_warning(tmp_path, asked):
     assert err == f"warning: {cluster}[0].items[{len(CLUSTER)}] has no apiVersion or no kind\n"
 
 
-COMPLAINTS = """
-filter --cluster-file goal2 --pod default/nobody
-filter --cluster-file goal2 --pod other/quad
-filter --cluster-file goal2 --pod qaud
-filter --cluster-file goal2 --pod default/quad default/quad
-filter --cluster-file goal2 pod/quad -n other
-filter --cluster-file goal2 --pod default/quad -o xml
-filter --cluster-file goal2 --pod default/quad --nodes " ,"
-filter --cluster-file goal2 --pod default/quad --nodes node-4,nod-1
-serve --kubeconfig /no/such
-serve --cluster-file goal1 --context a
-serve --also goal1
-filter --also goal1 --pod a/b
-filter --cluster-file goal2 --pod default/quad --also /no/such
-bogus
-filter --cluster-file /no/such --pod a/b
-serve --cluster-file goal2 --port 65536
-"""
-
-
 def test_wrong_usage_is_an_error_of_one_line(complaints):
-    text = complaints("usage", COMPLAINTS.split("\n")[1:-1])
+    text = complaints("usage", questions("complaints/usage"))
 
     assert text.count("is default/quad meant?") == 3
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("words", "text"),
     [
-        (("filter", "--cluster-file", "examples/goal2", "--pod", "x" * 300), "xxx"),
-        (("doctor", "--kubeconfig", "x" * 300), "there is no kubeconfig xxx"),
-        (("serve", "--cluster-file", "examples/goal2", "--host", "no-host.invalid"), "no-host."),
+        (f"filter --cluster-file examples/goal2 --pod {'x' * 300}", "xxx"),
+        (f"doctor --kubeconfig {'x' * 300}", "there is no kubeconfig xxx"),
+        ("serve --cluster-file examples/goal2 --host no-host.invalid", "no-host."),
     ],
 )
-def test_long_names_and_unknown_hosts_are_an_error_of_one_line(
-    called, monkeypatch, arguments, text
-):
+def test_long_names_and_unknown_hosts_are_an_error_of_one_line(called, monkeypatch, words, text):
     monkeypatch.chdir(ROOT)
 
-    assert text in error(called(*arguments))
+    assert text in error(called(*words.split()))
 
 
 def test_a_setting_that_does_not_exist_is_an_error(cluster, asked, monkeypatch):
@@ -289,18 +254,17 @@ def test_output_that_cannot_be_written_is_no_success_and_no_traceback():
     assert (run.returncode, errors.splitlines()[-1]) == (2, said)
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (QUAD, 0),
-        ((*QUAD, "-o", "json"), 0),
-        (("survey", "--cluster-file", "examples/rich"), 1),
-        (("filter", "--cluster-file", "absent"), 2),
-        (("plan", "drain", "--help"), 0),
-        (("--version",), 0),
-    ],
-    ids=lambda words: "-".join(words[:1] + words[-2:]) if isinstance(words, tuple) else None,
-)
+ENDS = {
+    " ".join(QUAD): 0,
+    f"{' '.join(QUAD)} -o json": 0,
+    "survey --cluster-file examples/rich": 1,
+    "filter --cluster-file absent": 2,
+    "plan drain --help": 0,
+    "--version": 0,
+}
+
+
+@pytest.mark.parametrize(("words", "status"), ENDS.items(), ids=ENDS)
 @pytest.mark.parametrize("lines", [0, 1])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_has_enough_changes_no_status(words, status, lines, unbuffered):
@@ -310,7 +274,7 @@ def test_a_reader_that_has_enough_changes_no_status(words, status, lines, unbuff
     with os.fdopen(reader) as head, os.fdopen(writer, "w") as out:
         if not lines:
             head.close()
-        with process(words, stdout=out, stderr=subprocess.PIPE, env=environ) as run:
+        with process(words.split(), stdout=out, stderr=subprocess.PIPE, env=environ) as run:
             out.close()
             if lines:
                 head.readline()

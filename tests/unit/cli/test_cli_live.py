@@ -18,6 +18,7 @@ from tests.builders import (
 from tests.fakes import DISK_SCHEDULES, Answer, FakeApiServer, Fault, Object
 from tests.fakes.installed import config_map, service
 from tests.unit.cli.live import kubeconfig, lease, own, put
+from tests.unit.cli.plans import error
 from tests.unit.cli.plans import write as write_documents
 from tests.unit.cli.situations import bound_claim, pod
 
@@ -55,40 +56,32 @@ def test_live_cluster_is_answered_as_its_objects_in_a_file(config, tmp_path, cal
     assert json.loads(live[1])["accepted"] == ["roomy"]
 
 
-@pytest.mark.parametrize(
-    ("options", "namespace"),
-    [
-        ("", "shop"),
-        ("--context away", "default"),
-        ("--namespace attic", "attic"),
-        ("--context away -n attic", "attic"),
-    ],
-)
-def test_the_namespace_of_the_context_counts_as_for_kubectl(config, called, options, namespace):
-    contexts = "context: {cluster: k, user: u"
-    text = Path(config).read_text().replace(f"{contexts}}}", f"{contexts}, namespace: shop}}")
-    text = text.replace("contexts: [", f"contexts: [{{name: away, {contexts}}}}}, ")
-    Path(config).write_text(text)
-
-    status, _, err = called("filter", "gone", "--kubeconfig", config, *options.split())
-
-    assert status == 2
-    assert f"in the namespace of --namespace, which is {namespace}" in err
-
-
 def change(config: str, old: str, new: str) -> None:
     """Put something into a kubeconfig."""
     file = Path(config)
     file.write_text(file.read_text().replace(old, new))
 
 
-@pytest.mark.parametrize("words", ["scale gone 1", "resize gone 10Gi"])
-def test_it_counts_for_plans_too(config, called, words):
-    change(config, "user: u}}", "user: u, namespace: shop}}")
-    plan = ("plan", *words.split(), "--kubeconfig", config)
+IN_NAMESPACES = {
+    "filter gone": "which is shop",
+    "filter gone --context away": "which is default",
+    "filter gone --namespace attic": "which is attic",
+    "filter gone --context away -n attic": "which is attic",
+    "plan scale gone 1": "shop/gone",
+    "plan scale gone 1 -n attic": "attic/gone",
+    "plan resize gone 10Gi": "shop/gone",
+    "plan resize gone 10Gi -n attic": "attic/gone",
+}
 
-    assert "shop/gone" in called(*plan)[2]
-    assert "attic/gone" in called(*plan, "-n", "attic")[2]
+
+@pytest.mark.parametrize(("words", "named"), IN_NAMESPACES.items(), ids=IN_NAMESPACES)
+def test_the_namespace_of_the_context_counts_as_for_kubectl(config, called, words, named):
+    change(config, "user: u}}", "user: u, namespace: shop}}")
+    change(config, "contexts: [", "contexts: [{name: away, context: {cluster: k, user: u}}, ")
+
+    status, _, err = called(*words.split(), "--kubeconfig", config)
+
+    assert (status, named in err) == (2, True)
 
 
 @pytest.mark.usefixtures("full")
@@ -222,59 +215,51 @@ def test_who_may_not_list_pods_can_give_one_in_a_file(full, config, tmp_path, ca
     assert err.startswith("warning: pods cannot be listed; give the pod in a file: 403")
 
 
-def refused(said: tuple[int, str, str], text: str) -> None:
-    """Check that a command ended with one error that begins so."""
-    status, out, err = said
-    assert (status, out) == (2, "")
-    assert err.startswith(f"error: {text}")
-    assert err.count("\n") == 1
-
-
 def test_a_namespace_that_is_no_text_is_an_error_of_one_line(config, called):
     change(config, "user: u}}", "user: u, namespace: 7}}")
 
-    said = called(*FILTER, "--kubeconfig", config)
+    told = error(called(*FILTER, "--kubeconfig", config))
 
-    refused(said, "cannot connect to a cluster by kubeconfig ")
-    assert "a field of it is missing or has the wrong type" in said[2]
+    assert told.startswith("cannot connect to a cluster by kubeconfig ")
+    assert "a field of it is missing or has the wrong type" in told
 
 
 @pytest.mark.parametrize("command", [FILTER, ("serve", "--host", "127.0.0.1", "--port", "0")])
 def test_kubeconfig_that_cannot_be_used_is_an_error_of_one_line(write, called, command):
     config = write("current-context: x\n", "config")
 
-    said = called(*command, "--kubeconfig", str(config))
+    told = error(called(*command, "--kubeconfig", str(config)))
 
-    refused(said, "cannot connect to a cluster by kubeconfig ")
+    assert told.startswith("cannot connect to a cluster by kubeconfig ")
 
 
 AWAY = "the API server cannot be reached: "
+UNREACHED = {
+    "filter --pod default/web": f"persistentvolumeclaims cannot be listed: {AWAY}",
+    "doctor": AWAY,
+    "propose-address": f"cannot list servicecidrs.networking.k8s.io: {AWAY}",
+}
 
 
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        (FILTER, f"persistentvolumeclaims cannot be listed: {AWAY}"),
-        (("doctor",), AWAY),
-        (("propose-address",), f"cannot list servicecidrs.networking.k8s.io: {AWAY}"),
-    ],
-)
-def test_api_server_that_is_away_is_an_error_of_one_line(tmp_path, called, command, text):
-    refused(called(*command, "--kubeconfig", kubeconfig(tmp_path, 1)), text)
+@pytest.mark.parametrize(("words", "text"), UNREACHED.items())
+def test_api_server_that_is_away_is_an_error_of_one_line(tmp_path, called, words, text):
+    told = called(*words.split(), "--kubeconfig", kubeconfig(tmp_path, 1))
+
+    assert error(told).startswith(text)
 
 
 def test_credentials_that_are_refused_are_an_error(server, config, called):
     server.faults.append(Fault(Answer(401), times=None))
 
-    refused(called("doctor", "--kubeconfig", config), "401: ")
+    assert error(called("doctor", "--kubeconfig", config)).startswith("401: ")
 
 
 def test_a_right_that_is_missing_is_an_error_of_one_line(server, config, called):
     server.authorize = lambda _: False
 
-    said = called("propose-address", "--kubeconfig", config)
+    told = error(called("propose-address", "--kubeconfig", config))
 
-    refused(said, "not allowed to list servicecidrs.networking.k8s.io; run this as")
+    assert told.startswith("not allowed to list servicecidrs.networking.k8s.io; run this as")
 
 
 def test_who_may_read_nothing_gets_no_error_and_every_right_that_is_missing(server, config, called):
@@ -295,33 +280,25 @@ def test_no_kubeconfig_at_all_is_an_error_of_one_line(tmp_path, called, monkeypa
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    refused(called(*FILTER), "there is no kubeconfig ~/.kube/config; give one with ")
+    assert error(called(*FILTER)).startswith("there is no kubeconfig ~/.kube/config; give one with")
 
 
-def of_a_pod_that_waits(server: FakeApiServer) -> None:
-    waits = core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"})
-    server.put({**waits, "status": {"phase": "Pending"}})
+WAITS = core_document("Pod", "waits", spec={"schedulerName": "longhorn-scheduler"})
+DOCTOR = {
+    "pod-that-waits": ("1 error, 1 ok", [WAITS | {"status": {"phase": "Pending"}}]),
+    "service-alone": ("7 errors, 2 warnings, 7 ok, 2 unknown",
+        [service(), config_map(scheduler_extender_inject="true")]),
+}  # fmt: skip
 
 
-def of_a_service_alone(server: FakeApiServer) -> None:
-    server.put(service())
-    server.put(config_map(scheduler_extender_inject="true"))
-    server.remove_resource("longhorn.io", "volumes")
-    server.add_resource(DISK_SCHEDULES)
-
-
-@pytest.mark.parametrize(
-    ("name", "prepare", "counts"),
-    [
-        ("pod-that-waits", of_a_pod_that_waits, "1 error, 1 ok"),
-        ("service-alone", of_a_service_alone, "7 errors, 2 warnings, 7 ok, 2 unknown"),
-    ],
-)
-def test_doctor_prints_a_table_in_full(
-    server, config, called, golden, name,
-    prepare, counts
-):  # fmt: skip
-    prepare(server)
+@pytest.mark.parametrize("name", DOCTOR)
+def test_doctor_prints_a_table_in_full(server, config, called, golden, name):
+    counts, objects = DOCTOR[name]
+    if name == "service-alone":
+        server.remove_resource("longhorn.io", "volumes")
+        server.add_resource(DISK_SCHEDULES)
+    for each in objects:
+        server.put(each)
 
     status, out, err = called("doctor", "--kubeconfig", config)
 

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cli.explaining.exclusions import exclusion, exclusions
 from cli.kube.pods import Pod
-from longhorn import Condition, NodeName
+from longhorn import Condition, Node, NodeName
 from planner.predicates import Limit, limits_of
 from planner.records import KubernetesNode, Wishes
 from tests.builders import core_document, read, view_of
@@ -79,10 +79,8 @@ NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", NODES)
-def test_node_is_excluded_as_by_kubernetes(name):
-    fields, asked, code = NODES[name]
-
+@pytest.mark.parametrize(("fields", "asked", "code"), NODES.values(), ids=NODES)
+def test_node_is_excluded_as_by_kubernetes(fields, asked, code):
     found = exclusion(node(fields), wishes(**asked))
 
     assert (found.code if found else "") == code
@@ -126,10 +124,8 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("name", LIMITS)
-def test_node_is_excluded_by_what_limits_a_claim(name):
-    limits, code = LIMITS[name]
-
+@pytest.mark.parametrize(("limits", "code"), LIMITS.values(), ids=LIMITS)
+def test_node_is_excluded_by_what_limits_a_claim(limits, code):
     found = exclusion(node(EAST), Wishes(), limits)
 
     assert (found.code if found else "") == code
@@ -148,20 +144,16 @@ def test_exclusion_names_the_volume_the_claim_and_the_labels():
 
 SAYS_CORDONED = longhorn_node(NAME, schedulable=False)
 SAYS_NO_MOUNT = structs.replace(longhorn_node(NAME), schedulable=Condition("False", "NoMount"))
+SAID: dict[str, tuple[list[str], Node, dict[str, Any], dict[NodeName, KubernetesNode]]] = {
+    "cordoned": (["node_cordoned"], SAYS_CORDONED, {}, {}),
+    "cordon-tolerated": ([], SAYS_CORDONED, ANY, {}),
+    "other-condition": ([], SAYS_NO_MOUNT, {}, {}),
+    "kubernetes-node-counts-first": ([], SAYS_CORDONED, {}, {NAME: node({})}),
+}
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "said", "asked", "codes"),
-    [
-        pytest.param({}, SAYS_CORDONED, {}, ["node_cordoned"], id="cordoned"),
-        pytest.param({}, SAYS_CORDONED, ANY, [], id="cordon-tolerated"),
-        pytest.param({}, SAYS_NO_MOUNT, {}, [], id="other-condition"),
-        pytest.param({NAME: node({})}, SAYS_CORDONED, {}, [], id="kubernetes-node-counts-first"),
-    ],
-)
-def test_longhorn_tells_of_a_cordon_if_the_kubernetes_node_is_not_known(
-    kubernetes, said, asked, codes
-):
-    found = exclusions([NAME, NodeName("other")], kubernetes, {NAME: said}, wishes(**asked), [])
+@pytest.mark.parametrize(("codes", "said", "asked", "known"), SAID.values(), ids=SAID)
+def test_longhorn_tells_of_a_cordon_if_the_kubernetes_node_is_not_known(codes, said, asked, known):
+    found = exclusions([NAME, NodeName("other")], known, {NAME: said}, wishes(**asked), [])
 
     assert [each.code for each in found.values()] == codes

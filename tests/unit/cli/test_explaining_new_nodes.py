@@ -58,8 +58,6 @@ NOT_TOGETHER = (
     f"claims default/data-0, default/data-1 do not fit together on the disks of {NODES}, by what "
     "cluster-autoscaler was told of these: it looks at each claim alone, and may add nodes in vain"
 )
-
-
 TOO_LARGE = f"{NO_DISK}default/data-0: it adds none for the pod"
 ROWS: dict[str, tuple[list[str], list[StorageCapacity], list[int]]] = {
     "new-nodes-not-told-of": ([], [], [500]),

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from app.config import RESOURCE
 from app.serving.admission import OPT_OUT_LABEL
 from cli.catalogue import NOTES
-from cli.explaining.claims import claim_reports
+from cli.explaining.claims import ClaimReport, claim_reports
 from cli.explaining.notes import ask_notes, hold_notes, pod_notes, unjudged_notes, volume_notes
 from cli.kube.pods import Pod
 from longhorn import Locality, VolumeName
 from tests.builders import bound, core_document, node, read, replica, replicas_of, view_of, volume
 
-ANTI_AFFINITY = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DAEMON_SET = {"kind": "DaemonSet", "controller": True}
 
 
@@ -26,21 +26,28 @@ def pod(**fields: Any) -> Pod:
     return found
 
 
-RULE = {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}
-PREFERENCE = {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}
-DELETED = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+def claims_of(**fields: Any) -> list[ClaimReport]:
+    """Return what is known of the claims of a pod on one node, with this volume."""
+    return claim_reports(pod().ref, view_of(node(), *bound(volume(**fields)), replica()))
+
+
+def spread(otherwise: str) -> dict[str, Any]:
+    return {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": otherwise}]}}
+
+
 NOTED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "pod": ([], {}),
     "pod-with-a-node": (["pod_bound"], {"spec": {"nodeName": "node-1"}}),
     "pod-that-ended": (["pod_finished"], {"status": {"phase": "Succeeded"}}),
-    "pod-that-ends": (["pod_deleting"], DELETED),
+    "pod-that-ends":
+        (["pod_deleting"], {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
     "pod-of-a-scheduler": (["other_scheduler"], {"spec": {"schedulerName": "volcano"}}),
     **{f"pod-of-{name}": ([], {"spec": {"schedulerName": name}})
         for name in ("default-scheduler", "longhorn-scheduler", "ours")},
-    "pod-apart-from-others":
-        (["pod_rules_unjudged"], {"spec": {"affinity": {"podAntiAffinity": ANTI_AFFINITY}}}),
-    "pods-spread": (["pod_rules_unjudged"], {"spec": RULE}),
-    "pods-spread-if-possible": ([], {"spec": PREFERENCE}),
+    "pod-apart-from-others": (["pod_rules_unjudged"],
+        {"spec": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}}}),
+    "pods-spread": (["pod_rules_unjudged"], spread("DoNotSchedule")),
+    "pods-spread-if-possible": ([], spread("ScheduleAnyway")),
 }  # fmt: skip
 
 
@@ -52,64 +59,51 @@ def test_notes_on_the_pod(codes, fields):
     assert all(each.action == NOTES[each.code].action for each in found)
 
 
-def asking(how: str = "limits") -> dict[str, Any]:
-    return {"resources": {how: {RESOURCE: 1}}}
-
-
+ASKING = {"containers": [{"resources": {"limits": {RESOURCE: 1}}}]}
 ASKS = {
-    "": {"spec": {"containers": [asking()]}},
-    "does_not_ask": {},
-    "opted_out": {"metadata": {"labels": {OPT_OUT_LABEL: "disabled"}}},
-    "of_daemon_set": {"metadata": {"ownerReferences": [DAEMON_SET]}},
-}
+    "pod-that-asks": ("", {"spec": ASKING}),
+    "init-container-that-asks":
+        ("", {"spec": {"initContainers": [{"resources": {"requests": {RESOURCE: 1}}}]}}),
+    "pod-that-does-not-ask": ("does_not_ask", {}),
+    "pod-opted-out": ("opted_out", {"metadata": {"labels": {OPT_OUT_LABEL: "disabled"}}}),
+    "pod-of-a-daemon-set": ("of_daemon_set", {"metadata": {"ownerReferences": [DAEMON_SET]}}),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("code", "fields"), [*ASKS.items(), ("", {"spec": {"initContainers": [asking("requests")]}})]
-)
+@pytest.mark.parametrize(("code", "fields"), ASKS.values(), ids=ASKS)
 def test_notes_on_a_pod_that_does_not_ask(code, fields):
-    found = pod(**fields)
-    claims = claim_reports(found.ref, view_of(node(), *bound(volume())))
-
-    assert [each.code for each in ask_notes(found, claims)] == [code] * bool(code)
+    assert [each.code for each in ask_notes(pod(**fields), claims_of())] == [code] * bool(code)
 
 
 def test_a_pod_without_longhorn_volume_need_not_ask():
-    view = view_of(node())
+    without = claim_reports(pod(spec={"volumes": []}).ref, view_of(node()))
 
-    assert [*ask_notes(pod(), claim_reports(pod(spec={"volumes": []}).ref, view))] == []
-
-
-@pytest.mark.parametrize(
-    ("locality", "codes"),
-    [(Locality.BEST_EFFORT, []), (Locality.DISABLED, ["nothing_local"])],
-)
-def test_disks_decide_nothing_if_no_volume_is_local(locality, codes):
-    claims = claim_reports(pod().ref, view_of(node(), *bound(volume(locality=locality))))
-
-    assert [each.code for each in unjudged_notes(claims)] == codes
+    assert [*ask_notes(pod(), without)] == []
 
 
-def test_no_advice_on_locality_is_given_for_volumes_that_nodes_share():
-    of = volume(locality=Locality.BEST_EFFORT, shared=True)
-    claims = claim_reports(pod().ref, view_of(node(), *bound(of)))
+UNJUDGED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "volume-that-may-be-local": ([], {}),
+    "volume-that-is-never-local": (["nothing_local"], {"locality": Locality.DISABLED}),
+    "volume-that-nodes-share": (["never_local"], {"shared": True}),
+}
 
-    [note] = unjudged_notes(claims)
 
-    assert note.code == "never_local"
-    assert "best-effort" not in note.action
+@pytest.mark.parametrize(("codes", "fields"), UNJUDGED.values(), ids=UNJUDGED)
+def test_disks_decide_nothing_if_no_volume_is_local(codes, fields):
+    notes = [*unjudged_notes(claims_of(**fields))]
+
+    assert [each.code for each in notes] == codes
+    if codes == ["never_local"]:  # no advice on locality
+        assert "best-effort" not in notes[0].action
 
 
 def test_a_strict_local_volume_names_the_node_of_its_replica():
-    strict = volume(locality=Locality.STRICT_LOCAL)
-    claims = claim_reports(pod().ref, view_of(node(), *bound(strict), replica()))
+    claims = claims_of(locality=Locality.STRICT_LOCAL)
 
     [note] = volume_notes(claims, {VolumeName("vol"): "data"})
 
-    assert (note.code, note.text) == (
-        "strict_local_placed",
-        "data is strict-local, and its replica is on node-1",
-    )
+    told = "data is strict-local, and its replica is on node-1"
+    assert (note.code, note.text) == ("strict_local_placed", told)
 
 
 def test_claims_tell_the_state_of_each_replica():
@@ -126,21 +120,20 @@ def test_claims_tell_the_state_of_each_replica():
     ]
 
 
-SHOWN = [
-    {"spec": {"nodeName": "node-1"}},
-    {"status": {"nominatedNodeName": "node-1"}},
-    {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}},
-    {"status": {"phase": "Succeeded"}},
-    {"spec": {"volumes": []}},
-    {"spec": {"containers": []}},
-]
+HOLDS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "pod-that-asks": (["open_holds_unknown"], {}),
+    "pod-with-a-node": ([], {"spec": {"nodeName": "node-1"}}),
+    "pod-with-a-node-in-view": ([], {"status": {"nominatedNodeName": "node-1"}}),
+    "pod-that-got-no-node":
+        ([], {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}),
+    "pod-that-ended": ([], {"status": {"phase": "Succeeded"}}),
+    "pod-without-volumes": ([], {"spec": {"volumes": []}}),
+    "pod-that-does-not-ask": ([], {"spec": {"containers": []}}),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("fields", "codes"), [({}, ["open_holds_unknown"]), *((each, []) for each in SHOWN)]
-)
-def test_pods_on_their_way_may_have_holds_that_nothing_shows(fields, codes):
-    spec = {"containers": [asking()], **fields.get("spec", {})}
-    other = pod(**{**fields, "spec": spec})
+@pytest.mark.parametrize(("codes", "fields"), HOLDS.values(), ids=HOLDS)
+def test_pods_on_their_way_may_have_holds_that_nothing_shows(codes, fields):
+    other = pod(**{**fields, "spec": ASKING | fields.get("spec", {})})
 
     assert [each.code for each in hold_notes([other])] == codes

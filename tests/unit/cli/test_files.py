@@ -1,6 +1,7 @@
 """Clusters from files: every form kubectl and Longhorn write, and clear errors for the rest."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,14 +9,13 @@ from app.errors import InputError
 from cli.bundles import bundled_namespaces
 from cli.documents import load_documents
 from cli.files import load_cluster
-from extender.kubernetes import Claim, ClaimKey
-from longhorn import Node, Setting
+from longhorn import Node
 from planner.records import KubernetesNode
 from tests.unit.cli.given_files import BUNDLED, MEBIBYTE, node, nodes_of, peak_bytes, refusal
 
 TWO = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in "ab"]
 BARE = [{"metadata": {"name": name}} for name in "ab"]
-FORMS = {
+FORMS: dict[str, tuple[str, str | bytes]] = {
     "documents": ("c.yaml", "---\n---\n" + node("a") + "...\n---\n# x\n---\n" + node("b")),
     "list": ("c.yaml", f"items: {TWO}\napiVersion: v1\nkind: List\n"),
     "typed-list": ("c.yaml", f"apiVersion: v1\nkind: NodeList\nitems: {BARE}\n"),
@@ -24,6 +24,7 @@ FORMS = {
     "json-without-suffix": ("c", json.dumps({"items": TWO}, indent="\t")),
     "windows-line-ends": ("c.yaml", (node("a") + "---\n" + node("b")).replace("\n", "\r\n")),
     "byte-order-mark": ("c.yaml", "\ufeff" + node("a") + "---\n" + node("b")),
+    "utf-16": ("c.yaml", ("\ufeff" + node("a") + "---\n" + node("b")).encode("utf-16-le")),
     "byte-order-mark-json": ("c.json", "\ufeff" + json.dumps({"items": TWO})),
     "json-one-after-another": ("c.json", "".join(json.dumps({"items": [x]}, indent=1)
         for x in TWO)),
@@ -74,24 +75,68 @@ def test_an_odd_file_is_read(write, name, content):
     assert [each for each in problems if "has no apiVersion" not in each] == []
 
 
-def test_items_of_a_typed_list_of_longhorns_are_longhorns(write):
-    path = write(
-        "apiVersion: longhorn.io/v1beta2\nkind: NodeList\nitems:\n- {metadata: {name: a}}\n"
-    )
+CLAIMS = """apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {volumeName: first}}
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {volumeName: second}}
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: other}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: x}}
+"""
 
-    cluster, problems = load_cluster(path)
 
-    assert (list(cluster.of(Node)), list(cluster.of(KubernetesNode)), problems) == (["a"], [], [])
+def settings(names: str, value: int) -> str:
+    text = "apiVersion: longhorn.io/v1beta2\nkind: Setting\nmetadata: {{name: {}}}\nvalue: '{}'\n"
+    return "---\n".join(text.format(name, value) for name in names)
 
 
-def test_a_directory_is_read_in_order_of_names_with_all_below_it(write):
-    write(node("c"), "d/c.yaml")
-    write(node("a"), "d/a.yml")
-    write('{"apiVersion":"v1","kind":"Node","metadata":{"name":"b"}}', "d/b/deep/x.json")
-    write("not: [read", "d/notes.txt")
-    path = write("not: [read", "d/README.md").parent
+def with_broken(item: str) -> dict[str, str]:
+    listed = "kind: List\napiVersion: v1\nitems:\n"
+    listed += "- {apiVersion: v1, kind: Node, metadata: {name: b}}\n"
+    return {"c.yaml": f"{node('a')}---\n{listed}- {item}\n"}
 
-    assert nodes_of(path) == ["a", "b", "c"]
+
+TOGETHER: dict[str, tuple[dict[str, str], str, list[str]]] = {
+    "typed-list-of-longhorns": ({"c.yaml": "apiVersion: longhorn.io/v1beta2\nkind: NodeList\n"
+        "items:\n- {metadata: {name: a}}\n"}, "Node: a", []),
+    # In order of names, with all below it.
+    "folder": ({"d/c.yaml": node("c"), "d/a.yml": node("a"), "d/b/deep/x.json": json.dumps(TWO[1]),
+        "d/notes.txt": "not: [read", "d/README.md": "not: [read"}, "KubernetesNode: a b c", []),
+    "second-of-a-name":
+        ({"c.yaml": CLAIMS}, "Claim: default/x=first other/x PersistentVolume: x",
+        ["c.yaml[0].items[1] is the second PersistentVolumeClaim x; the first one counts"]),
+    "added": ({"1.yaml": settings("a", 1), "2.yaml": settings("abc", 2),
+        "3.yaml": settings("bc", 3)}, "Setting: a=1 b=2 c=2",
+        ["2.yaml has Setting a again; those of the files before it count",
+         "3.yaml has Setting b and 1 more again; those of the files before it count"]),
+    "broken-number": (with_broken("5"), "KubernetesNode: a b",
+        ["c.yaml[1].items[1] is int, not an object"]),
+    "broken-node": (with_broken("{apiVersion: v1, kind: Node}"), "KubernetesNode: a b",
+        ["c.yaml[1].items[1] is a Kubernetes Node without a name"]),
+    "broken-volume": (with_broken("{apiVersion: longhorn.io/v1beta2, kind: Volume, "
+        "metadata: {name: v}, spec: {size: many}}"),
+        "KubernetesNode: a b Unreadable: ('Volume', 'v')",
+        ["c.yaml[1].items[1]: Volume v cannot be read: 'many' is not a size in bytes"]),
+}  # fmt: skip
+"""Files, what is read of them, with values of settings and volumes of claims, and problems."""
+
+
+@pytest.mark.parametrize(("files", "expected", "told"), TOGETHER.values(), ids=TOGETHER)
+def test_files_are_read_together(write, tmp_path, monkeypatch, files, expected, told):
+    monkeypatch.chdir(tmp_path)
+    for name, text in files.items():
+        write(text, name)
+
+    cluster, problems = load_cluster(*dict.fromkeys(Path(Path(name).parts[0]) for name in files))
+
+    words = list[str]()
+    for kind in dict.fromkeys(map(type, cluster.records())):
+        words.append(f"{kind.__name__}:")
+        records: dict[object, object] = cluster.of(kind)
+        for key, each in records.items():
+            value = getattr(each, "value", getattr(each, "persistent_volume", None))
+            words.append(f"{key}={value}" if value else f"{key}")
+    assert (" ".join(words), problems) == (expected, told)
 
 
 def test_the_error_about_a_file_in_a_directory_names_the_file(write):
@@ -103,75 +148,11 @@ def test_the_error_about_a_file_in_a_directory_names_the_file(write):
     assert str(caught.value).startswith(f"{path} is not YAML: ")
 
 
-def test_the_second_object_of_a_name_is_left_out_and_named(write):
-    path = write(
-        "apiVersion: v1\nkind: List\nitems:\n"
-        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x},"
-        " spec: {volumeName: first}}\n"
-        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x},"
-        " spec: {volumeName: second}}\n"
-        "- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: other}}\n"
-        "- {apiVersion: v1, kind: PersistentVolume, metadata: {name: x}}\n"
-    )
-
-    cluster, problems = load_cluster(path)
-
-    assert (cluster.of(Claim)[ClaimKey("default/x")].persistent_volume, len(cluster.of(Claim))) == (
-        "first",
-        2,
-    )
-    assert problems == [
-        f"{path}[0].items[1] is the second PersistentVolumeClaim x; the first one counts"
-    ]
-
-
-def test_files_are_added_to_each_other_and_the_first_of_a_name_counts(write):
-    text = "apiVersion: longhorn.io/v1beta2\nkind: Setting\nmetadata: {{name: {}}}\nvalue: '{}'\n"
-    first = write(text.format("a", "1"), "first.yaml")
-    second = write("---\n".join(text.format(name, "2") for name in "abc"), "second.yaml")
-    third = write(text.format("b", "3") + "---\n" + text.format("c", "3"), "third.yaml")
-
-    cluster, problems = load_cluster(first, second, third)
-
-    assert {each.name: each.value for each in cluster.of(Setting).values()} == {
-        "a": "1",
-        "b": "2",
-        "c": "2",
-    }
-    assert problems == [
-        f"{second} has Setting a again; those of the files before it count",
-        f"{third} has Setting b and 1 more again; those of the files before it count",
-    ]
-
-
 def test_a_file_that_is_added_must_have_objects(write):
     first, second = write(node("a"), "first.yaml"), write("x: y\n", "second.yaml")
 
     with pytest.raises(InputError, match=f"^{second} holds no object of a cluster"):
         load_cluster(first, second)
-
-
-@pytest.mark.parametrize(
-    ("broken", "problem"),
-    [
-        ("5", " is int, not an object"),
-        ("{apiVersion: v1, kind: Node}", " is a Kubernetes Node without a name"),
-        ("{apiVersion: longhorn.io/v1beta2, kind: Volume, metadata: {name: v}, spec: {size: many}}",
-            ": Volume v cannot be read: 'many' is not a size in bytes"),
-    ],
-)  # fmt: skip
-def test_a_broken_object_is_named_with_file_and_index_and_the_rest_is_read(write, broken, problem):
-    path = write(
-        f"{node('a')}---\nkind: List\napiVersion: v1\nitems:\n"
-        f"- {{apiVersion: v1, kind: Node, metadata: {{name: b}}}}\n- {broken}\n"
-    )
-
-    cluster, problems = load_cluster(path)
-
-    assert (list(cluster.of(KubernetesNode)), problems) == (
-        ["a", "b"],
-        [f"{path}[1].items[1]{problem}"],
-    )
 
 
 SCALARS = {
@@ -192,8 +173,6 @@ def test_plain_scalars_mean_what_kubernetes_means(write, scalar, value):
 
 
 FEW = "l0: &l0 {" + ", ".join(f"k{number}: x" for number in range(100)) + "}\n"
-
-
 BOMBS = {
     "merges-of-merges": "".join(
         f"l{level}: &l{level} {{<<: [{', '.join([f'*l{level - 1}'] * 9)}]}}\n"
@@ -214,15 +193,14 @@ def test_merge_keys_that_take_over_too_much_are_refused_by_line(write, bomb):
     assert peak_bytes(path) < 16 * MEBIBYTE
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("cluster.yaml", "cannot be read: No such file or directory"),
-        ("a" * 300, "cannot be read: File name too long"),
-        ("", "holds no object of a cluster; give"),
-    ],
-    ids=["absent", "long-name", "empty-folder"],
-)
+ABSENT = {
+    "cluster.yaml": "cannot be read: No such file or directory",
+    "a" * 300: "cannot be read: File name too long",
+    "": "holds no object of a cluster; give",
+}
+
+
+@pytest.mark.parametrize(("name", "why"), ABSENT.items(), ids=["absent", "long", "empty-folder"])
 def test_a_path_that_leads_to_nothing_is_named(tmp_path, name, why):
     assert refusal(tmp_path / name).startswith(f" {why}")
 
@@ -261,19 +239,13 @@ def test_a_dump_that_is_cut_is_refused_or_has_all_items(write):
             )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "yamls",
-        "yamls/namespaced",
-        "yamls/namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml",
-    ],
-)
-def test_a_part_of_a_bundle_is_read_as_the_whole(tmp_path, given):
+OF_LONGHORN = "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"
+
+
+@pytest.mark.parametrize("given", ["yamls", "yamls/namespaced", f"yamls/{OF_LONGHORN}"])
+def test_a_part_of_a_bundle_is_read_as_the_whole(write, tmp_path, given):
     """Its text "null" is no name of a zone."""
-    file = tmp_path / "yamls" / "namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text(BUNDLED["namespaced/longhorn-system/longhorn.io/v1beta2/nodes.yaml"])
+    write(BUNDLED[OF_LONGHORN], f"yamls/{OF_LONGHORN}")
 
     cluster, _ = load_cluster(tmp_path / given)
 

@@ -242,16 +242,17 @@ def test_names_that_nothing_has_are_an_error(put, named, name):
     ["1e400Gi", "-1Gi", "1Gi2", " 10Gi", "10Gi ", "٣Gi", "", "NaN", "inf", "0x10", "1_000Gi",
      "9" * 5000, "1e99999999999", "10gi", "10 Gi", "10Gi\n", "0", "-0", "Gi", ".", "1e", "--"],
 )  # fmt: skip
-@pytest.mark.parametrize("where", ["add-disk", "resize", "--reserved"])
-def test_sizes_that_are_none_are_an_error(put, size, where):
-    asked = {
-        "add-disk": ("add-disk", *SMALL, "--", "node-1/new", size),
-        "resize": ("resize", *SMALL, "--", "data-db-0", size),
-        "--reserved": ("add-disk", *SMALL, f"--reserved={size}", "node-1/new", "1Ti"),
-    }
-    if where == "--reserved" and size in ("0", "-0"):
-        return
-    assert put("plan", *asked[where])[:2] == (2, "")
+@pytest.mark.parametrize(
+    "words",
+    ["add-disk -- node-1/new SIZE", "resize -- data-db-0 SIZE",
+     "add-disk --reserved=SIZE node-1/new 1Ti"],
+)  # fmt: skip
+def test_sizes_that_are_none_are_an_error(put, words, size):
+    if "--reserved" in words and size in ("0", "-0"):
+        return  # nothing is reserved
+    step, *given = [each.replace("SIZE", size) for each in words.split()]
+
+    assert put("plan", step, *SMALL, *given)[:2] == (2, "")
 
 
 @pytest.mark.parametrize("tag", ["", "\x1b[31m", "a\nb", "x" * 300])
@@ -351,37 +352,25 @@ def test_a_context_that_is_not_there_is_named(put):
     assert "kubeconfig config: it has no context zebra; correct it" in err
 
 
-def test_pods_that_cannot_be_read_are_no_pods_that_fit(put):
-    Path("it.yaml").write_bytes(CLUSTER + b"---\n" + POD + b"spec: {volumes: 5}\n")
-
-    status, _, err = put("filter", "--cluster-file", "it.yaml")
-
-    assert status == 3
-    assert err.endswith("error: Pod default/web cannot be read: whether it waits is not known\n")
-
-
-def test_without_any_pod_none_is_said_to_fit(put):
-    Path("it.yaml").write_bytes(b"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
-
-    status, _, err = put("filter", "--cluster-file", "it.yaml")
-
-    assert (status, "error: no pod is known, so none can be judged" in err) == (2, True)
+HALF = rb'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a\ud800"}}'
+NOT_UNICODE = "is in the answer and no Unicode; rename it"
+UNANSWERED = {
+    "pod-unreadable": ("it.yaml", CLUSTER + b"---\n" + POD + b"spec: {volumes: 5}\n", "table", 3,
+        "error: Pod default/web cannot be read: whether it waits is not known\n"),
+    "pod-unknown": ("it.yaml", b"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", "table", 2,
+        "error: no pod is known, so none can be judged"),
+    # Programs could not read it.
+    "name-no-unicode-in-json": ("it.json", HALF, "json", 2, NOT_UNICODE),
+    "name-no-unicode-in-yaml": ("it.json", HALF, "yaml", 2, NOT_UNICODE),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("output", ["json", "yaml"])
-def test_a_name_that_programs_could_not_read_is_an_error(put, output):
-    Path("it.json").write_bytes(
-        rb'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a\ud800"}}'
-    )
+@pytest.mark.parametrize(
+    ("file", "content", "output", "status", "text"), UNANSWERED.values(), ids=UNANSWERED
+)
+def test_what_is_not_known_is_told_beside_the_answer(put, file, content, output, status, text):
+    Path(file).write_bytes(content)
 
-    status, out, err = put("filter", "--cluster-file", "it.json", "-o", output)
+    found, _, err = put("filter", "--cluster-file", file, "-o", output)
 
-    assert (status, out, "is in the answer and no Unicode; rename it" in err) == (2, "", True)
-
-
-@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe"])
-def test_files_with_a_mark_of_their_encoding_are_read(put, mark):
-    encoding = "utf-8" if mark == b"\xef\xbb\xbf" else "utf-16-le"
-    Path("pod.yaml").write_bytes(mark + POD.decode().encode(encoding))
-
-    assert put("filter", "pod.yaml", *BUNDLE)[0] == 0
+    assert (found, text in err) == (status, True)

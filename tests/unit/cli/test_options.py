@@ -88,17 +88,17 @@ def test_json_has_escapes_for_what_could_change_a_terminal(names):
     assert text.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("\u009b31m", r"\u009b31m"),
-        ("\x7f", r"\u007f"),
-        ("a\u202eb", r"a\u202eb"),
-        ("\u2066", r"\u2066"),
-        ("\U000e0041", r"\udb40\udc41"),
-        ("Größe 木", "Größe 木"),
-    ],
-)
+SHOWN = {
+    "\u009b31m": r"\u009b31m",
+    "\x7f": r"\u007f",
+    "a\u202eb": r"a\u202eb",
+    "\u2066": r"\u2066",
+    "\U000e0041": r"\udb40\udc41",
+    "Größe 木": "Größe 木",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), SHOWN.items())
 def test_letters_of_all_languages_stay_as_they_are(name, expected):
     report = Told(names={"it": name}, sizes_bytes=(), output=Output.JSON)
 
@@ -188,24 +188,24 @@ def test_the_list_of_commands_is_not_cut(monkeypatch, called, words, status):
     assert "..." not in text.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("sur",), ["survey"]),
-        (("overview", "-o", ""), [*WideOutput]),
-        (("survey", "--q"), ["--quiet"]),
-        (("plan", "unc"), ["uncordon"]),
-        (("plan", "drain", "--fo"), ["--force"]),
-        (("plan", "--seed", "3", "add-node", "--li"), ["--like"]),
-    ],
-)
+COMPLETED = {
+    "sur": ["survey"],
+    "overview -o ": [*WideOutput],
+    "survey --q": ["--quiet"],
+    "plan unc": ["uncordon"],
+    "plan drain --fo": ["--force"],
+    "plan --seed 3 add-node --li": ["--like"],
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), COMPLETED.items(), ids=COMPLETED)
 @pytest.mark.parametrize("program", ["longhorn-scheduler-extender", "kubectl-longhorn_scheduler"])
 def test_shells_complete_commands_options_and_values(monkeypatch, capsys, words, expected, program):
     """Asked as bash asks what the last of these words may be."""
     monkeypatch.setattr("sys.argv", [program])
     monkeypatch.setenv(f"_{program.replace('-', '_').upper()}_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", " ".join([program, *words]))
-    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    monkeypatch.setenv("COMP_WORDS", f"{program} {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
 
     with pytest.raises(SystemExit):
         main()
@@ -254,11 +254,7 @@ def terminal(*arguments: str, environ: Mapping[str, str], columns: int = 80) -> 
     """Run the program on a terminal; return the status and what it shows."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("COLUMNS", "NO_COLOR", "TERM")
-    }
+    inherited = {n: v for n, v in os.environ.items() if n not in ("COLUMNS", "NO_COLOR", "TERM")}
     with subprocess.Popen(
         [sys.executable, "-m", "cli", *arguments],
         env={**inherited, "TERM": "xterm", **environ},
@@ -282,15 +278,16 @@ def test_a_terminal_gets_colours():
     assert "\x1b[33m" in terminal(*PAINTED, environ={})[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environ"),
-    [
-        (PAINTED, {"NO_COLOR": "1"}),
-        (PAINTED, {"TERM": "dumb"}),
-        (("survey", "--help"), {"NO_COLOR": "1"}),
-        (("survey", "--bogus"), {"NO_COLOR": "1"}),
-    ],
-)
+NO_COLOUR = {"NO_COLOR": "1"}
+PLAIN: list[tuple[tuple[str, ...], dict[str, str]]] = [
+    (PAINTED, NO_COLOUR),
+    (PAINTED, {"TERM": "dumb"}),
+    (("survey", "--help"), NO_COLOUR),
+    (("survey", "--bogus"), NO_COLOUR),
+]
+
+
+@pytest.mark.parametrize(("arguments", "environ"), PLAIN)
 def test_a_terminal_gets_no_escape_sequences_where_they_are_not_wished(arguments, environ):
     assert "\x1b" not in terminal(*arguments, environ=environ)[1]
 
@@ -308,9 +305,7 @@ def test_without_a_terminal_there_are_no_escape_sequences(arguments):
 
 @pytest.mark.parametrize("columns", [40, 120])
 def test_warnings_and_errors_are_as_wide_as_the_terminal(columns):
-    status, shown = terminal(
-        "filter", "nobody", *BUNDLE, columns=columns, environ={"NO_COLOR": "1"}
-    )
+    status, shown = terminal("filter", "nobody", *BUNDLE, columns=columns, environ=NO_COLOUR)
 
     lines = [line for line in shown.splitlines() if "kubectl get" not in line]
     assert (status, shown.count("error: ")) == (2, 1)

@@ -57,16 +57,14 @@ def test_an_object_is_read_as_if_all_of_it_were_decoded_first(text):
         assert (origin, outcome(each)) == ("c.json[0].items[0]", outcome(whole))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(b'{"items":[%b,{"kind":"Secret","apiVersion":"v1","x":"\xff"}]}', id="list"),
-        pytest.param(b'%b\n{"kind":"Secret","apiVersion":"v1","x":"\xff"}', id="two"),
-        pytest.param(
-            b'[%b,{"kind":"TagList","apiVersion":"v1","items":[{"":"\xff"}]}]', id="array"
-        ),
-    ],
-)
+NOT_ASKED_FOR = {
+    "list": b'{"items":[%b,{"kind":"Secret","apiVersion":"v1","x":"\xff"}]}',
+    "two": b'%b\n{"kind":"Secret","apiVersion":"v1","x":"\xff"}',
+    "array": b'[%b,{"kind":"TagList","apiVersion":"v1","items":[{"":"\xff"}]}]',
+}
+
+
+@pytest.mark.parametrize("text", NOT_ASKED_FOR.values(), ids=NOT_ASKED_FOR)
 def test_what_is_not_asked_for_is_not_decoded(write, text):
     assert nodes_of(write(text % NODE, "c.json")) == ["a"]
 
