@@ -79,22 +79,24 @@ def many_pods(*, asks: bool) -> Iterator[Object]:
 
 async def times_until_scheduled(cluster: RunningCluster, names: list[str]) -> list[timedelta]:
     """Wait until pods have nodes, and return how long that took each, in whole seconds."""
-
-    async def scheduled() -> list[timedelta]:
-        pods = (await cluster.get("pods", "--selector=app=one-of-many"))["items"]
-        return [
-            datetime.fromisoformat(condition["lastTransitionTime"])
-            - datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
-            for pod in pods
-            for condition in pod["status"].get("conditions") or ()
-            if (condition["type"], condition["status"]) == ("PodScheduled", "True")
-        ]
+    waits: list[timedelta] = []
+    waiting: list[tuple[str, Object, Object]] = []
 
     async def all_are() -> bool:
-        return len(await scheduled()) == len(names)
+        waits.clear()
+        waiting.clear()
+        for pod in (await cluster.get("pods", "--selector=app=one-of-many"))["items"]:
+            created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+            conditions = {each["type"]: each for each in pod["status"].get("conditions") or ()}
+            found = conditions.get("PodScheduled") or {"status": "Unknown"}
+            if found["status"] == "True":
+                waits.append(datetime.fromisoformat(found["lastTransitionTime"]) - created)
+            else:
+                waiting.append((pod["metadata"]["name"], found, pod["spec"]))
+        return len(waits) == len(names)
 
-    await until(all_are, within=_ALL_SECONDS)
-    return await scheduled()
+    await until(all_are, within=_ALL_SECONDS, what=lambda: f"{len(names)} pods, not {waiting}")
+    return waits
 
 
 async def until_more(answers: Answers) -> None:
