@@ -120,6 +120,11 @@ class Stage:
             },
         )
 
+    async def run_pod(self, name: str, *claims: str) -> None:
+        """Put a pod, and wait until nothing is left to do for it but what waits for time."""
+        self.put_pod(name, *claims)
+        await settle()
+
     def bind_claim(self, name: str, *, pinned: str = "") -> None:
         """Do what the PersistentVolume controller does once a claim is provisioned."""
         terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": [pinned]}]}]

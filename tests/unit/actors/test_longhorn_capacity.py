@@ -1,14 +1,15 @@
 """CSIStorageCapacity objects."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from longhorn import Capacity
 from tests.actors import api as kinds
-from tests.actors.longhorn import DiskSpec, longhorn_node, setting, storage_class
+from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
 from tests.actors.longhorn.capacity import capacity
-from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running
+from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running, world_of
 
 
 def published(world: World) -> dict[tuple[str, str], tuple[int, int]]:
@@ -39,11 +40,9 @@ async def test_capacities_are_behind_by_up_to_a_poll():
 
 @VIRTUAL_TIME
 async def test_capacities_follow_nodes_and_classes():
-    world = World()
-    world.add_node("node-1", 100)
     immediate = storage_class("immediate", binding="Immediate")
     foreign = {**storage_class("foreign"), "provisioner": "other"}
-    async with running(world):
+    async with running(world_of(100)) as world:
         for each in (storage_class("second"), immediate, foreign):
             world.put(kinds.STORAGE_CLASSES, each)
         world.add_node("node-2", 200)
@@ -61,29 +60,25 @@ async def test_capacities_follow_nodes_and_classes():
 
 @VIRTUAL_TIME
 async def test_a_new_persistent_volume_has_its_class_asked_anew():
-    world = World()
-    world.add_node("node-1", 100)
-    async with running(world):
+    async with running(world_of(100)) as world:
         await world.provision("data", dataLocality="disabled")
         await world.until(lambda: published(world) == {("local", "node-1"): (90, 90)}, within=5)
 
 
-@pytest.mark.parametrize(
-    ("disk", "parameters", "expected"),
-    [
-        pytest.param(DiskSpec(size_bytes=100, reserved_bytes=30), {}, 70, id="reserved"),
-        pytest.param(DiskSpec(size_bytes=100, reserved_bytes=130), {}, 0, id="more-reserved"),
-        pytest.param(DiskSpec(size_bytes=100, allow_scheduling=False), {}, 0, id="switched-off"),
-        pytest.param(DiskSpec(size_bytes=100), {"diskSelector": "ssd"}, 0, id="not-tagged"),
-        pytest.param(
-            DiskSpec(size_bytes=100, tags=("ssd", "x")), {"diskSelector": "ssd"}, 100, id="tagged"
-        ),
-        pytest.param(DiskSpec(size_bytes=100), {"nodeSelector": "fast"}, 0, id="node-not-tagged"),
-        pytest.param(DiskSpec(size_bytes=100), {"dataEngine": "v2"}, 0, id="other-engine"),
-    ],
-)
+CAPACITIES: dict[str, tuple[dict[str, Any], dict[str, str], int]] = {
+    "reserved": ({"reserved_bytes": 30}, {}, 70),
+    "more reserved": ({"reserved_bytes": 130}, {}, 0),
+    "switched off": ({"allow_scheduling": False}, {}, 0),
+    "not tagged": ({}, {"diskSelector": "ssd"}, 0),
+    "tagged": ({"tags": ("ssd", "x")}, {"diskSelector": "ssd"}, 100),
+    "node not tagged": ({}, {"nodeSelector": "fast"}, 0),
+    "other engine": ({}, {"dataEngine": "v2"}, 0),
+}
+
+
+@pytest.mark.parametrize(("disk", "parameters", "expected"), CAPACITIES.values(), ids=CAPACITIES)
 def test_capacity_of_a_disk(disk, parameters, expected):
-    node = longhorn_node("node-1", {"disk-1": disk})
+    node = longhorn_node("node-1", {"disk-1": DiskSpec(size_bytes=100, **disk)})
 
     found = capacity(node, storage_class("local", **parameters), {})
 
@@ -100,10 +95,7 @@ def test_over_provisioning_counts_in_whole_numbers():
 @VIRTUAL_TIME
 async def test_nothing_is_published_while_a_setting_cannot_be_read():
     name = "allow-empty-node-selector-volume"
-    world = World()
-    world.add_node("node-1", 100)
-    world.put(kinds.SETTINGS, setting(name, "perhaps"))
-    async with running(world):
+    async with running(world_of(100, settings={name: "perhaps"})) as world:
         await asyncio.sleep(60)
         assert published(world) == {}
         node = world.nodes()[0]["metadata"]["name"]

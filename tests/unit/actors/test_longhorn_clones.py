@@ -1,5 +1,7 @@
 """Linked clones, and what data engine v2 needs besides, as the played Longhorn has them."""
 
+from typing import Any
+
 import pytest
 
 from tests.actors import api as kinds
@@ -7,8 +9,10 @@ from tests.actors.longhorn import CreateVolumeError, DiskSpec, disk_uuid, instan
 from tests.actors.longhorn.clones import LEGACY_LABEL, data_source
 from tests.unit.actors.world import GIB, NAMESPACE, VIRTUAL_TIME, World, running
 
+pytestmark = VIRTUAL_TIME
+
 NODES = ("node-1", "node-2", "node-3")
-V2 = {"dataEngine": "v2", "dataLocality": "disabled", "numberOfReplicas": "2"}
+V2: dict[str, Any] = {"dataEngine": "v2", "dataLocality": "disabled", "numberOfReplicas": "2"}
 CLONE = {**V2, "cloneMode": "linked-clone", "dataSource": data_source("data")}
 
 
@@ -21,34 +25,34 @@ def with_block_disks(*, gib: int = 50) -> World:
     return world
 
 
-async def attach(world: World, *names: str) -> None:
-    for name in names:
-        world.run_pod(f"of-{name}", "node-1", name)
-    await world.until(lambda: {world.state(n)[0] for n in names} == {"attached"}, within=20)
+async def attach(world: World, name: str) -> None:
+    world.run_pod(f"of-{name}", "node-1", name)
+    await world.until(lambda: world.state(name)[0] == "attached", within=20)
+
+
+async def provision_source(world: World) -> None:
+    """Provision data, a volume of two replicas, and have a pod use it."""
+    await world.provision("data", **V2)
+    await attach(world, "data")
 
 
 def disks(world: World, volume: str) -> set[str]:
     return {each["spec"]["diskID"] for each in world.replicas(volume)}
 
 
-@VIRTUAL_TIME
 async def test_a_volume_of_v2_goes_to_disks_of_type_block():
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
+    async with running(with_block_disks()) as world:
+        await world.provision("data", **V2)
 
         blocks = {disk_uuid(node, f"block-{n}") for node in NODES for n in (1, 2)}
         await world.until(lambda: disks(world, "data") < blocks, within=5)
 
 
-@VIRTUAL_TIME
 async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once():
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
-        await attach(world, "data")
+    async with running(with_block_disks()) as world:
+        await provision_source(world)
 
-        await world.provision("copy", gib=10, **CLONE)
+        await world.provision("copy", **CLONE)
         await world.until(lambda: len(disks(world, "copy")) == 2, within=1)
 
         assert disks(world, "copy") == disks(world, "data")
@@ -56,12 +60,10 @@ async def test_a_linked_clone_goes_to_the_disks_of_its_source_at_once():
         assert shared == {each["metadata"]["name"] for each in world.replicas("data")}
 
 
-@VIRTUAL_TIME
 async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it():
-    world = with_block_disks(gib=15)
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
-        await world.provision("copy", gib=10, **CLONE)
+    async with running(with_block_disks(gib=15)) as world:
+        await world.provision("data", **V2)
+        await world.provision("copy", **CLONE)
         await world.hold(lambda: world.replicas("copy") == [], seconds=35)
         reason = "precheck new replica failed: linked clone replica cannot be satisfied"
         assert world.scheduled("copy")["message"] == reason
@@ -72,13 +74,10 @@ async def test_a_linked_clone_waits_until_its_source_has_data_and_room_beside_it
         assert message == "precheck new replica failed: disks are unavailable;insufficient storage"
 
 
-@VIRTUAL_TIME
 async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alone():
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
-        await attach(world, "data")
-        await world.provision("copy", gib=10, **{**CLONE, "numberOfReplicas": "1"})
+    async with running(with_block_disks()) as world:
+        await provision_source(world)
+        await world.provision("copy", **{**CLONE, "numberOfReplicas": "1"})
         await world.until(lambda: len(disks(world, "copy")) == 1, within=5)
         [clone] = world.replicas("copy")
         place = {key: clone["spec"][key] for key in ("nodeID", "diskID")}
@@ -98,13 +97,10 @@ async def test_a_replica_of_a_linked_clone_comes_back_to_what_it_shares_with_alo
         assert again["spec"] == {**again["spec"], **place, "linkedCloneSrcReplicaName": source}
 
 
-@VIRTUAL_TIME
 async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone():
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
-        await attach(world, "data")
-        await world.provision("copy", gib=10, **CLONE)
+    async with running(with_block_disks()) as world:
+        await provision_source(world)
+        await world.provision("copy", **CLONE)
         await world.until(lambda: len(disks(world, "copy")) == 2, within=1)
         world.end_pod("of-data")
 
@@ -116,14 +112,11 @@ async def test_what_a_linked_clone_shares_stays_until_the_clone_is_gone():
         await world.until(lambda: world.replicas("data") == [], within=10)
 
 
-@VIRTUAL_TIME
 @pytest.mark.parametrize(("label", "expected"), [({}, 2), ({LEGACY_LABEL: "true"}, 1)])
 async def test_an_old_linked_clone_gets_no_other_replica(label, expected):
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
-        await attach(world, "data")
-        await world.provision("copy", gib=10, **CLONE)
+    async with running(with_block_disks()) as world:
+        await provision_source(world)
+        await world.provision("copy", **CLONE)
         await attach(world, "copy")
         key = kinds.Key(NAMESPACE, "copy")
         await world.api.patch(kinds.VOLUMES, key, {"metadata": {"labels": label}})
@@ -135,35 +128,28 @@ async def test_an_old_linked_clone_gets_no_other_replica(label, expected):
         assert len(world.replicas("copy")) == expected
 
 
-@VIRTUAL_TIME
-@pytest.mark.parametrize(
-    ("wrong", "gib", "why"),
-    [
-        pytest.param({"dataEngine": "v1"}, 10, "data engine v2", id="engine"),
-        pytest.param({"numberOfReplicas": "3"}, 10, "no more replicas", id="replicas"),
-        pytest.param({}, 11, "as large as", id="size"),
-        pytest.param({"dataSource": data_source("gone")}, 10, "there is no", id="no-source"),
-        pytest.param({"cloneMode": ""}, 10, "full copies", id="full-copy"),
-    ],
-)
+REFUSED: dict[str, tuple[dict[str, str], int, str]] = {
+    "engine": ({"dataEngine": "v1"}, 10, "data engine v2"),
+    "replicas": ({"numberOfReplicas": "3"}, 10, "no more replicas"),
+    "size": ({}, 11, "as large as"),
+    "no source": ({"dataSource": data_source("gone")}, 10, "there is no"),
+    "full copy": ({"cloneMode": ""}, 10, "full copies"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "gib", "why"), REFUSED.values(), ids=REFUSED)
 async def test_a_copy_that_longhorn_refuses(wrong, gib, why):
-    world = with_block_disks()
-    async with running(world):
-        await world.provision("data", gib=10, **V2)
+    async with running(with_block_disks()) as world:
+        await world.provision("data", **V2)
 
         with pytest.raises(CreateVolumeError, match=why):
             await world.longhorn.create_volume("copy", gib * GIB, {**CLONE, **wrong})
 
 
-def put_managers(world: World, *nodes: str) -> None:
-    for node in nodes:
-        world.put(kinds.INSTANCE_MANAGERS, instance_manager(node, engine="v2"))
-
-
-@VIRTUAL_TIME
 async def test_block_disks_are_not_ready_while_no_instance_manager_reads_them():
     world = with_block_disks()
-    put_managers(world, *NODES)
+    for node in NODES:
+        world.put(kinds.INSTANCE_MANAGERS, instance_manager(node, engine="v2"))
 
     def unready() -> set[str]:
         [found] = [each for each in world.nodes() if each["metadata"]["name"] == "node-1"]
@@ -179,5 +165,5 @@ async def test_block_disks_are_not_ready_while_no_instance_manager_reads_them():
         world.put(kinds.INSTANCE_MANAGERS, instance_manager("node-1", "error", engine="v2"))
         await world.until(lambda: unready() == {"block-1", "block-2"}, within=40)
 
-        put_managers(world, "node-1")
+        world.put(kinds.INSTANCE_MANAGERS, instance_manager("node-1", engine="v2"))
         await world.until(lambda: not unready(), within=40)

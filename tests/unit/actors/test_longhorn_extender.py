@@ -1,7 +1,7 @@
 """What Longhorn 1.13 does besides: its Settings, and an extender of its own by its proposal."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
@@ -16,29 +16,34 @@ from tests.actors.longhorn.release import (
     NODE_RESERVATION_TIMEOUT,
     POD_SCHEDULING_TIMEOUT,
 )
-from tests.unit.actors.world import EPOCH, NAMESPACE, VIRTUAL_TIME, World, running
+from tests.unit.actors.world import EPOCH, NAMESPACE, VIRTUAL_TIME, World, running, world_of
 
 NODES = ["node-1", "node-2"]
 Answer = Callable[[Object], Awaitable[Object]]
 
 
-def two_nodes(**settings: str) -> World:
-    world = World()
-    for name in NODES:
-        world.add_node(name, 100)
-    for name, value in settings.items():
-        world.put(kinds.SETTINGS, setting(name.replace("_", "-"), value))
+def two_nodes(settings: Mapping[str, str] | None = None) -> World:
+    """Return a cluster of two nodes with room for a pod of 60 GiB, and one without."""
+    world = world_of(100, 100, settings=settings)
+    world.add_node("small", 50)
     return world
 
 
-def add_pod(world: World, name: str, *, gib: int = 60) -> Object:
-    """Add a pod with one claim that is not bound yet."""
-    metadata = {"namespace": "default", "name": name}
-    requests = {"storage": f"{gib}Gi"}
-    spec = {"storageClassName": "local", "resources": {"requests": requests}}
-    world.put(kinds.CLAIMS, {"metadata": metadata, "spec": spec})
-    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
-    made = {"metadata": metadata, "spec": {"volumes": volumes}}
+def claim_of(gib: int, **spec: str) -> Object:
+    """Return the spec of a claim of the class."""
+    resources = {"requests": {"storage": f"{gib}Gi"}}
+    return {"storageClassName": "local", "resources": resources, **spec}
+
+
+def pod_with(claim: str, name: str) -> Object:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    return {"metadata": {"namespace": "default", "name": name}, "spec": {"volumes": volumes}}
+
+
+def add_pod(world: World, name: str) -> Object:
+    """Add a pod with one claim of 60 GiB that is not bound yet."""
+    made = pod_with(name, name)
+    world.put(kinds.CLAIMS, {"metadata": made["metadata"], "spec": claim_of(60)})
     world.put(kinds.PODS, made)
     return made
 
@@ -76,13 +81,16 @@ async def upgraded(world: World) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def filtering(world: World) -> AsyncIterator[Filter]:
+async def filtering(
+    settings: Mapping[str, str] | None = None,
+) -> AsyncIterator[tuple[World, Filter]]:
     """Let its extender answer, without a server; all caches are filled."""
+    world = two_nodes(settings)
     async with running(world):
         for informer in world.longhorn.cluster.informers:
             await informer.synced.wait()
         async with asyncio.TaskGroup() as tasks:
-            yield Filter(world.longhorn.cluster, tasks)
+            yield world, Filter(world.longhorn.cluster, tasks)
 
 
 def asked(pod: Object, nodes: list[str]) -> Object:
@@ -98,7 +106,7 @@ async def accepted(answer: Answer, pod: Object) -> list[str]:
 
 @VIRTUAL_TIME
 async def test_settings_are_made_with_their_defaults_and_others_stay():
-    world = two_nodes(storage_over_provisioning_percentage="200")
+    world = two_nodes({"storage-over-provisioning-percentage": "200"})
     async with upgraded(world):
         await world.until(
             lambda: len(world.server.list("settings.longhorn.io")) == len(KNOWN), within=10
@@ -137,7 +145,7 @@ async def test_the_extender_runs_while_its_setting_says_so():
 
 @VIRTUAL_TIME
 async def test_it_does_not_lead_while_somebody_else_holds_its_lease():
-    world = two_nodes(**{ENABLED: "true"})
+    world = two_nodes({ENABLED: "true"})
     api = Api(world.server.client("somebody"))
     other = Lease(api, Key(NAMESPACE, NAME), "somebody", lambda: EPOCH)
     await other.acquire()
@@ -155,9 +163,7 @@ async def test_it_does_not_lead_while_somebody_else_holds_its_lease():
 
 @VIRTUAL_TIME
 async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room():
-    world = two_nodes()
-    world.add_node("small", 50)
-    async with filtering(world) as found:
+    async with filtering() as (world, found):
         pod = add_pod(world, "web")
         await asyncio.sleep(0.1)
 
@@ -170,28 +176,21 @@ async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room():
 @VIRTUAL_TIME
 async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes():
     pod = {"metadata": {"namespace": "default", "name": "web"}, "spec": {}}
-    async with filtering(two_nodes()) as found:
+    async with filtering() as (_, found):
         assert await accepted(found.answer, pod) == NODES
         assert await accepted(found.answer, pod) == NODES
 
 
 @VIRTUAL_TIME
 async def test_a_pod_goes_back_to_where_all_its_replicas_are():
-    world = two_nodes()
-    async with filtering(world) as found:
+    async with filtering() as (world, found):
         await world.provision("data")
         world.run_pod("web", "node-2", "data")
         await world.until(lambda: world.places("data") == ["node-2"], within=10)
         world.end_pod("web")
         metadata = {"namespace": "default", "name": "data"}
-        requests = {"storage": "10Gi"}
-        spec = {"storageClassName": "local", "resources": {"requests": requests}}
-        world.put(kinds.CLAIMS, {"metadata": metadata, "spec": {**spec, "volumeName": "data"}})
-        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-        again = {
-            "metadata": {"namespace": "default", "name": "again"},
-            "spec": {"volumes": volumes},
-        }
+        world.put(kinds.CLAIMS, {"metadata": metadata, "spec": claim_of(10, volumeName="data")})
+        again = pod_with("data", "again")
 
         assert await accepted(found.answer, again) == ["node-2"]
         assert await accepted(found.answer, again) == ["node-2"]  # and nothing waits for it
@@ -199,8 +198,7 @@ async def test_a_pod_goes_back_to_where_all_its_replicas_are():
 
 @VIRTUAL_TIME
 async def test_the_next_answer_waits_until_the_pod_before_has_its_node():
-    world = two_nodes()
-    async with filtering(world) as found:
+    async with filtering() as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
         assert await accepted(found.answer, first) == NODES
 
@@ -215,8 +213,7 @@ async def test_the_next_answer_waits_until_the_pod_before_has_its_node():
 
 @VIRTUAL_TIME
 async def test_both_timeouts_end_what_is_kept():
-    world = two_nodes()
-    async with filtering(world) as found:
+    async with filtering() as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
         await accepted(found.answer, first)
         began = asyncio.get_running_loop().time()
@@ -231,8 +228,7 @@ async def test_both_timeouts_end_what_is_kept():
 
 @VIRTUAL_TIME
 async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
-    world = two_nodes(**{NODE_RESERVATION_TIMEOUT: "600"})
-    async with filtering(world) as found:
+    async with filtering({NODE_RESERVATION_TIMEOUT: "600"}) as (world, found):
         pod = add_pod(world, "data")
         await accepted(found.answer, pod)
         bind(world, pod, "node-1")
@@ -242,8 +238,7 @@ async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
         await world.provision("data", gib=60)
         claim = world.server.get("persistentvolumeclaims", "data", "default")
         assert claim is not None
-        spec = {"storageClassName": "local", "resources": {"requests": {"storage": "60Gi"}}}
-        world.put(kinds.CLAIMS, {**claim, "spec": {**spec, **claim["spec"]}})
+        world.put(kinds.CLAIMS, {**claim, "spec": claim_of(60, **claim["spec"])})
 
         await world.until(lambda: world.published_gib("node-1") == {"disk-1": 60}, within=20)
         await world.until(lambda: not found.reserved, within=1)
@@ -251,8 +246,7 @@ async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
 
 @VIRTUAL_TIME
 async def test_timeouts_of_zero_keep_nothing():
-    world = two_nodes(**{POD_SCHEDULING_TIMEOUT: "0"})
-    async with filtering(world) as found:
+    async with filtering({POD_SCHEDULING_TIMEOUT: "0"}) as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
         await accepted(found.answer, first)
         began = asyncio.get_running_loop().time()
@@ -262,14 +256,11 @@ async def test_timeouts_of_zero_keep_nothing():
 
 
 async def test_it_answers_over_http_in_names_and_in_whole_nodes():
-    world = two_nodes()
     nodes = [{"metadata": {"name": name}, "status": {"kept": True}} for name in ("small", *NODES)]
-    world.add_node("small", 50)
-    async with filtering(world) as found:
+    async with filtering() as (world, found):
         pod = add_pod(world, "web")
-        await world.longhorn.cluster.claims.until(
-            lambda: world.longhorn.cluster.claims.get("web", "default") is not None
-        )
+        claims = world.longhorn.cluster.claims
+        await claims.until(lambda: claims.get("web", "default") is not None)
         async with serving(found.answer) as port, httpx.AsyncClient() as http:
             url = f"http://127.0.0.1:{port}"
             whole = await http.post(

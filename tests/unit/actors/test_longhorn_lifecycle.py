@@ -40,17 +40,17 @@ ZONES = [at("b", "1", "y"), at("c", "2", "x"), at("a", "3", "x"), at("e", "4", "
 LOCAL_DISK = [at("a", "1", "x"), at("b", "1", "x", "node-a"), at("c", "2", "y")]
 
 
-@pytest.mark.parametrize(
-    ("volume", "replicas", "goes"),
-    [
-        pytest.param(attached(), [A, B], "b", id="the-remote-one"),
-        pytest.param(attached(), [B, replica("c")], "", id="none-without-a-local-one"),
-        pytest.param(attached("disabled"), [A, B], "", id="none-without-locality"),
-        pytest.param(attached(wanted=3), ZONES, "c", id="from-the-crowded-zone"),
-        pytest.param(attached(), LOCAL_DISK, "", id="none-where-the-local-disk-is-crowded"),
-        pytest.param(attached(), [replica("b", is_evicting=True), A], "b", id="the-evicted-one"),
-    ],
-)
+GOES: dict[str, tuple[Volume, list[Replica], str]] = {
+    "the remote one": (attached(), [A, B], "b"),
+    "none without a local one": (attached(), [B, replica("c")], ""),
+    "none without locality": (attached("disabled"), [A, B], ""),
+    "from the crowded zone": (attached(wanted=3), ZONES, "c"),
+    "none where the local disk is crowded": (attached(), LOCAL_DISK, ""),
+    "the evicted one": (attached(), [replica("b", is_evicting=True), A], "b"),
+}
+
+
+@pytest.mark.parametrize(("volume", "replicas", "goes"), GOES.values(), ids=GOES)
 def test_which_replica_goes(volume, replicas, goes):
     deleted = [
         step.replica

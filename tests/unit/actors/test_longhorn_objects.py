@@ -45,10 +45,8 @@ def test_a_new_node_is_one_that_takes_replicas():
     node = longhorn_node("node-1", {"disk-1": 100 * GIB + 1, "disk-2": 50 * GIB}, zone="a")
 
     read = recorded(node, Node)
-    assert {disk.id for disk in read.disks} == {
-        disk_uuid("node-1", "disk-1"),
-        disk_uuid("node-1", "disk-2"),
-    }
+    uuids = {disk_uuid("node-1", name) for name in ("disk-1", "disk-2")}
+    assert {disk.id for disk in read.disks} == uuids
     assert [disk.maximum_bytes for disk in read.disks] == [100 * GIB + 1, 50 * GIB]
     assert [disk.available_bytes % (100 * MIB) for disk in read.disks] == [0, 0]
     assert read.zone == "a"
@@ -70,21 +68,17 @@ def test_a_disk_counts_every_replica_that_is_assigned_to_it():
     assert conditions(disk)["Schedulable"] == ("True", "")
 
 
-@pytest.mark.parametrize(
-    ("disk", "scheduled_gib", "schedulable"),
-    [
-        pytest.param(DiskSpec(size_bytes=100 * GIB), 100, True, id="exactly-full"),
-        pytest.param(DiskSpec(size_bytes=100 * GIB), 101, False, id="beyond-the-limit"),
-        pytest.param(
-            DiskSpec(size_bytes=100 * GIB, available_bytes=25 * GIB), 0, False, id="little-left"
-        ),
-        pytest.param(
-            DiskSpec(size_bytes=100 * GIB, reserved_bytes=20 * GIB), 81, False, id="reserved"
-        ),
-    ],
-)
-def test_disk_pressure(disk, scheduled_gib, *, schedulable):
-    node = longhorn_node("node-1", {"disk-1": disk})
+PRESSURE: dict[str, tuple[dict[str, int], int, bool]] = {
+    "exactly full": ({}, 100, True),
+    "beyond the limit": ({}, 101, False),
+    "little left": ({"available_bytes": 25 * GIB}, 0, False),
+    "reserved": ({"reserved_bytes": 20 * GIB}, 81, False),
+}
+
+
+@pytest.mark.parametrize(("sizes", "scheduled_gib", "schedulable"), PRESSURE.values(), ids=PRESSURE)
+def test_disk_pressure(sizes, scheduled_gib, schedulable):
+    node = longhorn_node("node-1", {"disk-1": DiskSpec(size_bytes=100 * GIB, **sizes)})
     replicas = [replica("a-r-1", "node-1", "disk-1", scheduled_gib)]
 
     [status] = node_status(node, replicas, situation())["diskStatus"].values()
@@ -97,11 +91,13 @@ def test_a_cordon_counts_only_if_the_setting_says_so():
     node = longhorn_node("node-1", {})
     off = {"disable-scheduling-on-cordoned-node": "false"}
 
-    cordoned = conditions(node_status(node, [], situation(is_cordoned=True)))
-    ignored = conditions(node_status(node, [], situation(is_cordoned=True, settings=off)))
+    found = [
+        conditions(node_status(node, [], situation(is_cordoned=True, settings=settings)))
+        for settings in ({}, off)
+    ]
 
-    assert cordoned["Schedulable"] == ("False", "KubernetesNodeCordoned")
-    assert ignored["Schedulable"] == ("True", "")
+    cordoned = ("False", "KubernetesNodeCordoned")
+    assert [each["Schedulable"] for each in found] == [cordoned, ("True", "")]
 
 
 def test_nothing_changes_without_a_cause():
@@ -142,27 +138,27 @@ def test_copies_are_where_replicas_are_assigned_and_did_not_fail():
     assert nodes_with_replicas(replicas) == {"a": frozenset({"node-1"}), "b": frozenset()}
 
 
-def test_settings_fill_in_what_a_class_leaves_open():
-    settings = {"default-data-locality": "best-effort", "default-replica-count": '{"v1":"2"}'}
+SPECS: dict[str, tuple[dict[str, str], dict[str, str], dict[str, Any]]] = {
+    "settings fill in": (
+        {},
+        {"default-data-locality": "best-effort", "default-replica-count": '{"v1":"2"}'},
+        {"numberOfReplicas": 2, "dataLocality": "best-effort", "nodeSelector": [],
+         "diskSelector": [], "accessMode": "rwo"},
+    ),
+    "the class says": (
+        {"numberOfReplicas": "3", "dataLocality": "disabled", "nodeSelector": "storage,fast",
+         "diskSelector": "ssd", "share": "true", "replicaSoftAntiAffinity": "enabled"},
+        {},
+        {"numberOfReplicas": 3, "dataLocality": "disabled", "nodeSelector": ["fast", "storage"],
+         "diskSelector": ["ssd"], "accessMode": "rwx", "replicaSoftAntiAffinity": "enabled"},
+    ),
+}  # fmt: skip
 
-    spec = volume_object("data", GIB, {}, settings, namespace="n", owner="node-1")["spec"]
 
-    assert (spec["numberOfReplicas"], spec["dataLocality"]) == (2, "best-effort")
-    assert (spec["nodeSelector"], spec["diskSelector"], spec["accessMode"]) == ([], [], "rwo")
+@pytest.mark.parametrize(("parameters", "settings", "expected"), SPECS.values(), ids=SPECS)
+def test_a_volume_is_as_its_class_says_and_settings_fill_in_the_rest(
+    parameters, settings, expected
+):
+    spec = volume_object("data", GIB, parameters, settings, namespace="n", owner="node-1")["spec"]
 
-
-def test_a_class_says_how_volumes_are():
-    parameters = {
-        "numberOfReplicas": "3",
-        "dataLocality": "disabled",
-        "nodeSelector": "storage,fast",
-        "diskSelector": "ssd",
-        "share": "true",
-        "replicaSoftAntiAffinity": "enabled",
-    }
-
-    spec = volume_object("data", GIB, parameters, {}, namespace="n", owner="node-1")["spec"]
-
-    assert (spec["numberOfReplicas"], spec["dataLocality"]) == (3, "disabled")
-    assert (spec["nodeSelector"], spec["diskSelector"]) == (["fast", "storage"], ["ssd"])
-    assert (spec["accessMode"], spec["replicaSoftAntiAffinity"]) == ("rwx", "enabled")
+    assert {name: spec[name] for name in expected} == expected

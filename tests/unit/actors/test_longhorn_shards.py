@@ -55,8 +55,7 @@ def test_how_large_a_shard_is(data, expected):
 
 @VIRTUAL_TIME
 async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own():
-    world = with_block_disks(50, 50, 50, 50)
-    async with running(world):
+    async with running(with_block_disks(50, 50, 50, 50)) as world:
         await world.provision("data", gib=10, **in_shards())
 
         assert len({*nodes(world)}) == len(shards(world)) == 3
@@ -71,31 +70,27 @@ async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own():
 
 @VIRTUAL_TIME
 async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place():
-    world = with_block_disks(50, 50, 4)
-    async with running(world):
+    async with running(with_block_disks(50, 50, 4)) as world:
         await world.provision("data", gib=10, **in_shards())
         assert nodes(world)[0] == ""
         condition = world.scheduled("data")
         assert (condition["status"], condition["reason"]) == ("False", "ShardSchedulingFailure")
         world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data")[0] == "attaching", within=10)
-        await world.hold(lambda: world.state("data")[0] == "attaching", seconds=60)
+        await world.hangs("data", "attaching")
 
         world.add_node("node-4", 100, block=DiskSpec(size_bytes=50 * GIB, is_block=True))
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=40)
+        await world.attached("data", "node-1", within=40)
         assert world.volume("data")["status"]["robustness"] == "healthy"
         assert "" not in nodes(world)
 
 
 @VIRTUAL_TIME
 async def test_shards_go_with_their_volume():
-    world = with_block_disks(50, 50, 50)
-    async with running(world):
+    async with running(with_block_disks(50, 50, 50)) as world:
         await world.provision("data", gib=10, **in_shards())
         world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
-        world.end_pod("web")
-        await world.until(lambda: world.state("data") == ("detached", ""), within=15)
+        await world.attached("data", "node-1")
+        await world.leave("web", "data", within=15)
 
         await world.longhorn.delete_volume("data")
         assert shards(world) == []

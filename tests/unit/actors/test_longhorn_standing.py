@@ -49,8 +49,7 @@ async def test_longhorn_leaves_a_standing_volume_as_it_is():
 
 
 async def test_a_lost_replica_is_made_anew_on_another_node():
-    world = one_volume()
-    async with running(world):
+    async with running(one_volume()) as world:
         world.longhorn.set_ready("node-3", "KubernetesNodeGone")
         [lost] = [each for each in world.replicas("data") if each["spec"]["nodeID"] == "node-3"]
         world.put(kinds.REPLICAS, merged(lost, standing.failed(NOW)))

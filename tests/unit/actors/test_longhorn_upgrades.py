@@ -38,9 +38,7 @@ async def test_none_is_made_for_one_that_is_lost_until_the_detached_ones_are_bac
     for name in NODES:
         world.add_node(name, 100, block=DiskSpec(size_bytes=50 * GIB, is_block=True))
     async with running(world):
-        await world.provision("data", gib=10, **V2)
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=20)
+        await world.use("data", "node-1", within=20, gib=10, **V2)
 
         stays, lost = world.replicas("data")
         place = stays["spec"]["nodeID"]

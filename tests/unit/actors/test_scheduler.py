@@ -24,8 +24,7 @@ def stage_with(*claims: str, **configuration: object) -> Stage:
 async def test_the_expected_node_is_written_first_and_then_claims_one_by_one():
     stage = stage_with("a", "b")
     async with stage.running():
-        stage.put_pod("web", "a", "b")
-        await settle()
+        await stage.run_pod("web", "a", "b")
 
         assert stage.writes() == [
             "patch pods/status web",
@@ -38,8 +37,7 @@ async def test_the_expected_node_is_written_first_and_then_claims_one_by_one():
 async def test_before_1_35_claims_are_the_first_to_show_the_node():
     stage = stage_with("a", nominates=False)
     async with stage.running():
-        stage.put_pod("web", "a")
-        await settle()
+        await stage.run_pod("web", "a")
 
         assert stage.writes() == ["update persistentvolumeclaims a"]
 
@@ -82,8 +80,7 @@ async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(pinned,
     stage = stage_with("a")
     stage.extender.accepts = [[NODE], [], [], ["node-1"]]
     async with stage.running():
-        stage.put_pod("web", "a")
-        await settle()
+        await stage.run_pod("web", "a")
         stage.put_pod("other")
         await asyncio.sleep(0.5)
         assert stage.node_of("other") == ""
@@ -113,8 +110,7 @@ async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts():
 async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one():
     stage = stage_with("a")
     async with stage.running():
-        stage.put_pod("web", "a")
-        await settle()
+        await stage.run_pod("web", "a")
     stage.extender.accepts = [NODES]
 
     async with stage.running():
@@ -155,10 +151,8 @@ async def test_other_waiting_pods_wake_nobody():
     stage = Stage()
     stage.extender.accepts = [[]]
     async with stage.running():
-        stage.put_pod("a")
-        await settle()
-        stage.put_pod("b")
-        await settle()
+        await stage.run_pod("a")
+        await stage.run_pod("b")
 
     assert stage.extender.pods_asked == ["a", "a", "b", "b"]
 
@@ -191,8 +185,7 @@ async def test_late_conditions_are_written_after_the_next_answers():
     stage.extender.accepts = [[]]
     async with stage.running():
         for name in ("a", "b"):
-            stage.put_pod(name)
-            await settle()
+            await stage.run_pod(name)
         assert (stage.extender.pods_asked, stage.condition("a")) == (["a", "b"], ("", ""))
 
         await asyncio.sleep(1)
@@ -200,36 +193,25 @@ async def test_late_conditions_are_written_after_the_next_answers():
         assert stage.condition("a") == stage.condition("b") == ("False", "Unschedulable")
 
 
-async def test_the_node_with_the_best_score_is_taken_though_others_have_fewer_pods():
+@pytest.mark.parametrize(("score", "node"), [(7, "node-1"), (8, NODE)], ids=["best", "equal"])
+async def test_the_node_with_the_best_score_is_taken_and_of_equal_ones_that_with_fewest_pods(
+    score, node
+):
     stage = Stage()
     stage.extender.accepts = [["node-1"], NODES]
-    stage.extender.scores = {"node-1": 8, NODE: 7}
+    stage.extender.scores = {"node-1": 8, NODE: score}
     async with stage.running():
         for name in ("a", "b"):
-            stage.put_pod(name)
-            await settle()
+            await stage.run_pod(name)
 
-    assert (stage.node_of("b"), stage.extender.scored) == ("node-1", [[*NODES]])
-
-
-async def test_of_equal_scores_the_node_with_the_fewest_pods_is_taken():
-    stage = Stage()
-    stage.extender.accepts = [["node-1"], NODES]
-    stage.extender.scores = {"node-1": 8, NODE: 8}
-    async with stage.running():
-        for name in ("a", "b"):
-            stage.put_pod(name)
-            await settle()
-
-    assert stage.node_of("b") == NODE
+    assert (stage.node_of("b"), stage.extender.scored) == (node, [[*NODES]])
 
 
 async def test_without_an_answer_about_scores_pods_are_spread():
     stage = Stage()
     async with stage.running():
         for name in ("a", "b", "c"):
-            stage.put_pod(name)
-            await settle()
+            await stage.run_pod(name)
 
     assert {stage.node_of(name) for name in ("a", "b", "c")} == {*NODES}
 
@@ -237,7 +219,6 @@ async def test_without_an_answer_about_scores_pods_are_spread():
 async def test_at_weight_0_scores_are_not_asked_for():
     stage = Stage(score_weight=0)
     async with stage.running():
-        stage.put_pod("web")
-        await settle()
+        await stage.run_pod("web")
 
     assert (stage.node_of("web") in NODES, stage.extender.scored) == (True, [])

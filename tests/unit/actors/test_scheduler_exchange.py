@@ -18,33 +18,33 @@ def node_list(*names: str) -> dict[str, Any]:
     return {"items": [{"metadata": {"name": name}} for name in names]}
 
 
-@pytest.mark.parametrize(
-    ("body", "by_name", "expected"),
-    [
-        pytest.param({"nodenames": ["b"], "ERROR": ""}, True, ["b"], id="any-letter-case"),
-        pytest.param({}, True, [], id="nothing-said"),
-        pytest.param({"Nodes": node_list("a")}, True, ["a"], id="nodes-instead"),
-        pytest.param({"NodeNames": ["a"], "FailedNodes": {"a": "full"}}, True, ["a"], id="twice"),
-        pytest.param({"Nodes": node_list("b")}, False, ["b"], id="nodes"),
-        pytest.param({"NodeNames": ["a"]}, False, [], id="names-are-not-read"),
-    ],
-)
-def test_who_passes(body, expected, *, by_name):
+PASSES: dict[str, tuple[Any, bool, list[str]]] = {
+    "any letter case": ({"nodenames": ["b"], "ERROR": ""}, True, ["b"]),
+    "nothing said": ({}, True, []),
+    "nodes instead": ({"Nodes": node_list("a")}, True, ["a"]),
+    "twice": ({"NodeNames": ["a"], "FailedNodes": {"a": "full"}}, True, ["a"]),
+    "nodes": ({"Nodes": node_list("b")}, False, ["b"]),
+    "names are not read": ({"NodeNames": ["a"]}, False, []),
+}
+
+
+@pytest.mark.parametrize(("body", "by_name", "expected"), PASSES.values(), ids=PASSES)
+def test_who_passes(body, by_name, expected):
     verdict = read(reply(body), CANDIDATES, node_cache_capable=by_name)
 
     assert verdict.accepted == expected
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        pytest.param(reply({"NodeNames": ["a"], "Error": "not now"}), "not now", id="error"),
-        pytest.param(reply({"NodeNames": ["a"]}, 204), "status 204", id="not-200"),
-        pytest.param(reply({"NodeNames": ["stranger"]}), "not found", id="no-candidate"),
-        pytest.param(reply(b""), "undecodable", id="empty"),
-        pytest.param(reply({"FailedNodes": {"a": 1}}), "undecodable", id="wrong-type"),
-    ],
-)
+FAILS: dict[str, tuple[Reply, str]] = {
+    "error": (reply({"NodeNames": ["a"], "Error": "not now"}), "not now"),
+    "not 200": (reply({"NodeNames": ["a"]}, 204), "status 204"),
+    "no candidate": (reply({"NodeNames": ["stranger"]}), "not found"),
+    "empty": (reply(b""), "undecodable"),
+    "wrong type": (reply({"FailedNodes": {"a": 1}}), "undecodable"),
+}
+
+
+@pytest.mark.parametrize(("answer", "why"), FAILS.values(), ids=FAILS)
 def test_what_fails_the_call(answer, why):
     with pytest.raises(CallError, match=why):
         read(answer, CANDIDATES, node_cache_capable=True)

@@ -1,10 +1,11 @@
 """A small cluster in memory for tests of actors: the API server, Longhorn, and hands on both."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.actors.longhorn import (
     Longhorn,
     disk_uuid,
     longhorn_node,
+    setting,
     storage_class,
 )
 from tests.fakes import FakeApiServer
@@ -172,6 +174,11 @@ class World:
             await asyncio.sleep(0.05)
         return loop.time() - began
 
+    async def hangs(self, volume: str, state: str) -> None:
+        """Wait until a volume has a state, and watch it stay for a minute."""
+        await self.until(lambda: self.state(volume)[0] == state, within=10)
+        await self.hold(lambda: self.state(volume)[0] == state, seconds=60)
+
     async def hold(self, condition: Callable[[], object], *, seconds: float) -> None:
         """Watch *condition* hold for a while."""
         loop = asyncio.get_running_loop()
@@ -180,15 +187,35 @@ class World:
             assert condition(), f"no longer after {loop.time() - began:.2f} s"
             await asyncio.sleep(0.05)
 
-    async def timed(self, work: Awaitable[None]) -> float:
-        """Return how long *work* takes."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await work
-        return loop.time() - began
+    async def attached(self, volume: str, node: str, *, within: float = 10) -> None:
+        """Wait until a volume is attached to a node."""
+        await self.until(lambda: self.state(volume) == ("attached", node), within=within)
+
+    async def use(
+        self, volume: str, node: str, *, pod: str = "web", within: float = 10, **parameters: Any
+    ) -> None:
+        """Provision a volume, and wait until a pod has it on a node."""
+        await self.provision(volume, **parameters)
+        self.run_pod(pod, node, volume)
+        await self.attached(volume, node, within=within)
+
+    async def leave(self, pod: str, volume: str, *, within: float = 10) -> None:
+        """End a pod, and wait until its volume is detached."""
+        self.end_pod(pod)
+        await self.until(lambda: self.state(volume) == ("detached", ""), within=within)
 
     def _wall_time(self) -> datetime:
         return EPOCH + timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+
+
+def world_of(*disks_gib: int, settings: Mapping[str, str] | None = None, **more: Any) -> World:
+    """Build node-1, node-2 and so on, with one disk of so many GiB each; *more* is of `World`."""
+    world = World(**more)
+    for number, gib in enumerate(disks_gib, 1):
+        world.add_node(f"node-{number}", gib)
+    for name, value in (settings or {}).items():
+        world.put(kinds.SETTINGS, setting(name, value))
+    return world
 
 
 @asynccontextmanager
