@@ -1,6 +1,9 @@
 """Volumes and backing images whose room is granted by DiskSchedules, and the same without them."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -14,15 +17,10 @@ from tests.actors.longhorn import (
     overcommitted,
     setting,
 )
-from tests.actors.longhorn.granted import (
-    holders,
-    starts_without_room,
-    unsettled,
-    wrong_change,
-)
+from tests.actors.longhorn.granted import holders, starts_without_room, unsettled, wrong_change
 from tests.actors.longhorn.schedules import room_of
 from tests.fakes import Change, Resource
-from tests.unit.actors.world import GIB, NAMESPACE, VIRTUAL_TIME, World, running
+from tests.unit.actors.world import GIB, NAMESPACE, VIRTUAL_TIME, World, running, world_of
 
 pytestmark = VIRTUAL_TIME
 
@@ -32,37 +30,30 @@ VOLUMES = [f"data-{number:02}" for number in range(40)]
 DISK_GIB = 105
 
 
-def world_of_three(seed: int, *, disk_schedules: DiskSchedules, stale: bool = True) -> World:
-    world = World(seed, delays=FAST, stale=stale, disk_schedules=disk_schedules)
-    for name in NODES:
-        world.add_node(name, DISK_GIB)
-    return world
+def three_nodes(seed: int, disk_schedules: DiskSchedules, *, stale: bool = True) -> World:
+    given: Any = {"delays": FAST, "stale": stale, "disk_schedules": disk_schedules}
+    return world_of(*[DISK_GIB] * 3, seed=seed, **given)
 
 
-def managed(seed: int = 0) -> World:
-    return world_of_three(seed, disk_schedules=DiskSchedules.MANAGED)
+@asynccontextmanager
+async def managed(seed: int = 0, *, stale: bool = True) -> AsyncIterator[World]:
+    """Run three nodes with a DiskSchedule each; no change of these, or of what runs, is wrong."""
+    world = three_nodes(seed, DiskSchedules.MANAGED, stale=stale)
+    wrong: list[str] = []
 
-
-class Judge:
-    """Looks at every change of a DiskSchedule, and of what runs.
-
-    Attributes:
-        wrong: What must not be.
-    """
-
-    def __init__(self, world: World, limit_gib: int = DISK_GIB) -> None:
-        self.wrong: list[str] = []
-        self._limit_bytes = limit_gib * GIB
-        self._world = world
-        world.server.observers.append(self._changed)
-
-    def _changed(self, resource: Resource, change: Change) -> None:
+    def look(resource: Resource, change: Change) -> None:
         if resource.plural == "diskschedules" and change.new is not None:
-            self.wrong += wrong_change(change.old, change.new, self._limit_bytes)
+            wrong.extend(wrong_change(change.old, change.new, DISK_GIB * GIB))
         if resource.plural == "replicas" and change.new is not None:
-            schedules = {each["metadata"]["name"]: each for each in self._world.schedules()}
+            schedules = {each["metadata"]["name"]: each for each in world.schedules()}
             if starts_without_room(change.old, change.new, schedules):
-                self.wrong.append(f"{change.new['metadata']['name']} runs without room")
+                wrong.append(f"{change.new['metadata']['name']} runs without room")
+
+    world.server.observers.append(look)
+    async with running(world):
+        await world.until(lambda: len(world.schedules()) == 3, within=5)
+        yield world
+    assert wrong == []
 
 
 def asked_gib(world: World, node: str) -> dict[str, float]:
@@ -99,33 +90,22 @@ def allocation(world: World, volume: str) -> Object | None:
 
 
 async def test_node_managers_create_an_object_for_each_disk_and_delete_it_with_the_disk():
-    world = managed()
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
-
+    async with managed() as world:
         found = world.schedule("node-1")
         node = next(each for each in world.nodes() if each["metadata"]["name"] == "node-1")
         assert found["metadata"]["labels"] == {"longhornnode": "node-1"}
         assert found["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
-        assert found["spec"] == {
-            "name": "disk-1",
-            "nodeID": "node-1",
-            "replicas": {},
-            "backingImages": {},
-        }
+        nothing_asked: Object = {"replicas": {}, "backingImages": {}}
+        assert found["spec"] == {"name": "disk-1", "nodeID": "node-1", **nothing_asked}
 
-        spec = {**node["spec"], "disks": {}}
-        world.put(kinds.LONGHORN_NODES, {**node, "spec": spec})
+        world.put(kinds.LONGHORN_NODES, {**node, "spec": {**node["spec"], "disks": {}}})
 
         await world.until(lambda: len(world.schedules()) == 2, within=5)
         assert world.server.get("diskschedules.longhorn.io", disk_uuid("node-1", "disk-1")) is None
 
 
 async def test_a_replica_runs_only_once_its_disk_has_granted_room():
-    world = managed()
-    judge = Judge(world)
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed() as world:
         with world.server.outage("granting"):
             await world.provision("data")
             world.run_pod("web", "node-2", "data")
@@ -133,17 +113,13 @@ async def test_a_replica_runs_only_once_its_disk_has_granted_room():
             await world.until(lambda: [*asked_gib(world, "node-2").values()] == [10], within=5)
             await world.hold(lambda: world.state("data") == ("detached", ""), seconds=20)
 
-        await world.until(lambda: world.state("data") == ("attached", "node-2"), within=10)
+        await world.attached("data", "node-2")
         assert is_settled(world)
-        assert judge.wrong == []
 
 
 @pytest.mark.parametrize(("seed", "stale"), [(0, True), (1, True), (2, True), (0, False)])
 async def test_of_volumes_created_at_once_those_that_fit_are_placed_and_no_more(seed, *, stale):
-    world = world_of_three(seed, disk_schedules=DiskSchedules.MANAGED, stale=stale)
-    judge = Judge(world)
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed(seed, stale=stale) as world:
         await provision(world, *VOLUMES)
         await world.until(lambda: len(granted(world)) == 30, within=120)
         await world.until(lambda: is_settled(world) and len(placed(world)) == 30, within=60)
@@ -157,7 +133,6 @@ async def test_of_volumes_created_at_once_those_that_fit_are_placed_and_no_more(
         await world.until(lambda: set(refused) <= set(placed(world)), within=60)
         await world.until(lambda: is_settled(world), within=60)
         assert overcommitted(world.nodes(), world.replicas(), {}) == ()
-        assert judge.wrong == []
 
 
 async def test_without_disk_schedules_the_same_volumes_overcommit_disks(summarise):
@@ -165,8 +140,7 @@ async def test_without_disk_schedules_the_same_volumes_overcommit_disks(summaris
     for mode in (DiskSchedules.UNUSED, DiskSchedules.MANAGED):
         disks = 0
         for seed in range(2):
-            world = world_of_three(seed, disk_schedules=mode)
-            async with running(world):
+            async with running(three_nodes(seed, mode)) as world:
                 await asyncio.sleep(5)
                 await provision(world, *VOLUMES)
                 await asyncio.sleep(20)
@@ -184,34 +158,31 @@ async def test_without_disk_schedules_the_same_volumes_overcommit_disks(summaris
 
 
 async def test_a_refused_replica_tries_another_disk_and_the_volume_says_why_meanwhile():
-    world = managed()
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed() as world:
         with world.server.outage("granting"):
             await provision(world, "data", gib=60)
             await world.until(lambda: placed(world) == ["data"], within=5)
             [first] = world.places("data")
             # Somebody else is faster.
-            entry = {"state": "scheduled", "scheduledSize": 60 * GIB}
             await world.until(lambda: asked_gib(world, first), within=5)
             other = world.schedule(first)
             other["spec"]["replicas"]["other-r-1"] = 60 * GIB
-            status = {"replicas": {"other-r-1": entry}, "storageScheduled": 60 * GIB}
-            conditions = [{"type": "Ready", "status": "True"}]
-            world.put(
-                kinds.DISK_SCHEDULES, {**other, "status": {**status, "conditions": conditions}}
-            )
-            replica = {"metadata": {"name": "other-r-1", "namespace": NAMESPACE}}
-            spec = {**world.replicas()[0]["spec"], "volumeName": "other"}
-            world.put(kinds.REPLICAS, {**world.replicas()[0], **replica, "spec": spec})
+            other["status"] = {
+                "replicas": {"other-r-1": {"state": "scheduled", "scheduledSize": 60 * GIB}},
+                "storageScheduled": 60 * GIB,
+                "conditions": [{"type": "Ready", "status": "True"}],
+            }
+            world.put(kinds.DISK_SCHEDULES, other)
+            [replica] = world.replicas()
+            replica["metadata"] = {"name": "other-r-1", "namespace": NAMESPACE}
+            replica["spec"]["volumeName"] = "other"
+            world.put(kinds.REPLICAS, replica)
 
         await world.until(lambda: allocation(world, "data") is not None, within=20)
         condition = allocation(world, "data")
         assert condition is not None
-        assert (condition["status"], condition["reason"]) == (
-            "False",
-            "ReplicaDiskAllocationFailure",
-        )
+        why = (condition["status"], condition["reason"])
+        assert why == ("False", "ReplicaDiskAllocationFailure")
         assert disk_uuid(first, "disk-1") in condition["message"]
         await world.until(lambda: world.places("data") not in ([first], [""]), within=20)
         await world.until(lambda: (allocation(world, "data") or {})["status"] == "True", within=20)
@@ -220,9 +191,7 @@ async def test_a_refused_replica_tries_another_disk_and_the_volume_says_why_mean
 
 
 async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes():
-    world = managed()
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed() as world:
         await provision(world, "data")
         await world.until(lambda: len(granted(world)) == 1, within=10)
         with world.server.outage("granting"):
@@ -235,9 +204,7 @@ async def test_a_deleted_volume_gives_its_room_back_before_its_replica_goes():
 
 
 async def test_a_volume_grows_once_all_its_disks_hold_the_new_size():
-    world = managed()
-    judge = Judge(world)
-    async with running(world):
+    async with managed() as world:
         await three_replicas(world)
         with world.server.outage("granting"):
             await world.longhorn.expand_volume("data", 30 * GIB)
@@ -250,17 +217,11 @@ async def test_a_volume_grows_once_all_its_disks_hold_the_new_size():
             lambda: not world.volume("data")["status"]["expansionRequired"], within=10
         )
         assert allocation(world, "data") is None
-        assert judge.wrong == []
 
 
 async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_back():
-    world = managed()
-    judge = Judge(world)
-    async with running(world):
-        await three_replicas(world)
-        await provision(world, "other", gib=80)
-        await world.until(lambda: len(granted(world)) == 4, within=10)
-        [full] = world.places("other")
+    async with managed() as world:
+        full = await three_replicas_and_a_full_disk(world)
 
         await world.longhorn.expand_volume("data", 30 * GIB)
 
@@ -277,15 +238,13 @@ async def test_if_one_disk_has_no_room_nothing_grows_and_everything_is_given_bac
 
         await world.until(lambda: sizes_gib(world) == [30, 30, 30], within=60)
         await world.until(lambda: (allocation(world, "data") or {})["status"] == "True", within=10)
-        assert judge.wrong == []
 
 
 @pytest.mark.parametrize("disk_schedules", [DiskSchedules.UNUSED, DiskSchedules.MANAGED])
 async def test_volumes_that_grow_at_once(disk_schedules, summarise):
     """Each disk has nine of 10 GiB, and room for one of them to have 20."""
-    world = world_of_three(0, disk_schedules=disk_schedules)
     names = [f"data-{number}" for number in range(9)]
-    async with running(world):
+    async with running(three_nodes(0, disk_schedules)) as world:
         await asyncio.sleep(5)
         await provision(world, *names, replicas=3)
         await world.until(lambda: len(placed(world)) == 27, within=60)
@@ -297,32 +256,24 @@ async def test_volumes_that_grow_at_once(disk_schedules, summarise):
         await asyncio.sleep(20)
 
         beyond = overcommitted(world.nodes(), world.replicas(), {})
-        grown = {
-            name
-            for name in names
-            if {each["spec"]["volumeSize"] for each in world.replicas(name)} == {str(20 * GIB)}
-        }
-        whole = [{each["spec"]["volumeSize"] for each in world.replicas(n)} for n in names]
+        sizes = [{each["spec"]["volumeSize"] for each in world.replicas(name)} for name in names]
+    grown = sizes.count({str(20 * GIB)})
     summarise(
         f"9 volumes grow at once, room for 1, {disk_schedules.value}: "
-        f"{len(grown)} grown, {len(beyond)} of 3 disks beyond their limit"
+        f"{grown} grown, {len(beyond)} of 3 disks beyond their limit"
     )
-    assert all(len(sizes) == 1 for sizes in whole)
+    assert all(len(each) == 1 for each in sizes)
     if disk_schedules is DiskSchedules.MANAGED:
-        assert (len(grown), beyond) == (1, ())
+        assert (grown, beyond) == (1, ())
     else:
         assert beyond
 
 
 async def test_a_new_replica_is_as_large_as_the_others_while_growth_is_refused():
-    world = managed()
-    async with running(world):
-        await three_replicas(world)
-        await provision(world, "other", gib=80)
-        await world.until(lambda: len(granted(world)) == 4, within=10)
-        [full] = world.places("other")
+    async with managed() as world:
+        full = await three_replicas_and_a_full_disk(world)
         world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+        await world.attached("data", "node-1")
         await world.longhorn.expand_volume("data", 30 * GIB)
         await world.until(lambda: allocation(world, "data") is not None, within=10)
 
@@ -335,30 +286,21 @@ async def test_a_new_replica_is_as_large_as_the_others_while_growth_is_refused()
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_of_images_copied_at_once_those_that_fit_get_their_copies_and_no_more(seed):
-    world = managed(seed)
-    judge = Judge(world)
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed(seed) as world:
         put_images(world)
         await world.until(lambda: copies_made(world) == 30, within=60)
         await world.hold(lambda: copies_made(world) == 30, seconds=10)
 
-        whole = [
-            each["metadata"]["name"]
-            for each in world.images()
-            if len(each["status"]["diskFileStatusMap"]) == 2
-        ]
-        for name in whole[:4]:
-            world.longhorn.delete_image(name)
+        whole = [e for e in world.images() if len(e["status"]["diskFileStatusMap"]) == 2]
+        for each in whole[:4]:
+            world.longhorn.delete_image(each["metadata"]["name"])
 
         await world.until(lambda: len(world.images()) == 16, within=10)
         await world.until(lambda: copies_made(world) == 30, within=60)
-        assert judge.wrong == []
 
 
 async def test_without_disk_schedules_the_same_images_overcommit_disks():
-    world = world_of_three(0, disk_schedules=DiskSchedules.UNUSED)
-    async with running(world):
+    async with running(three_nodes(0, DiskSchedules.UNUSED)) as world:
         put_images(world)
         await asyncio.sleep(30)
 
@@ -366,9 +308,7 @@ async def test_without_disk_schedules_the_same_images_overcommit_disks():
 
 
 async def test_a_deleted_image_gives_room_back_on_every_disk_that_it_names():
-    world = managed()
-    async with running(world):
-        await world.until(lambda: len(world.schedules()) == 3, within=5)
+    async with managed() as world:
         world.put(kinds.BACKING_IMAGES, backing_image("image", 5 * GIB, copies=3, owner="node-1"))
         await world.until(lambda: copies_made(world) == 3, within=20)
         # A copy that is made, and no longer wished for.
@@ -386,14 +326,12 @@ async def test_a_deleted_image_gives_room_back_on_every_disk_that_it_names():
 
 
 async def test_replicas_that_exist_when_disk_schedules_come_ask_for_their_room():
-    world = managed()
-    world.put(kinds.SETTINGS, setting("storage-over-provisioning-percentage", "50"))
-    async with running(world):
+    async with managed() as world:
         await provision(world, "data", gib=40)
         await world.until(lambda: len(granted(world)) == 1, within=10)
         [node] = world.places("data")
         world.run_pod("web", node, "data")
-        await world.until(lambda: world.state("data") == ("attached", node), within=10)
+        await world.attached("data", node)
         # The object is lost and made anew while the limit is below what is there.
         world.put(kinds.SETTINGS, setting("storage-over-provisioning-percentage", "20"))
         world.server.delete("diskschedules.longhorn.io", disk_uuid(node, "disk-1"), NAMESPACE)
@@ -411,9 +349,17 @@ async def provision(world: World, *names: str, gib: int = 10, replicas: int = 1)
 
 async def three_replicas(world: World) -> None:
     """Provision data with a replica of 10 GiB on each node."""
-    await world.until(lambda: len(world.schedules()) == 3, within=5)
     await provision(world, "data", replicas=3)
     await world.until(lambda: len(granted(world)) == 3, within=10)
+
+
+async def three_replicas_and_a_full_disk(world: World) -> str:
+    """Provision besides what leaves less than 30 GiB to one of the three; return its node."""
+    await three_replicas(world)
+    await provision(world, "other", gib=80)
+    await world.until(lambda: len(granted(world)) == 4, within=10)
+    [full] = world.places("other")
+    return full
 
 
 def sizes_gib(world: World) -> list[float]:

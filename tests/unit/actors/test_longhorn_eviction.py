@@ -1,23 +1,18 @@
 """Cordons, drains and evictions."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from tests.actors import api as kinds
-from tests.actors.longhorn import setting
-from tests.unit.actors.world import VIRTUAL_TIME, World, running
+from tests.unit.actors.world import VIRTUAL_TIME, World, running, world_of
 
 pytestmark = VIRTUAL_TIME
 
-FOR_EVICTION = setting("node-drain-policy", "block-for-eviction")
+FOR_EVICTION = {"node-drain-policy": "block-for-eviction"}
 
 
-def three_nodes(*settings: kinds.Object) -> World:
-    world = World()
-    for name in ("node-1", "node-2", "node-3"):
-        world.add_node(name, 100)
-    for each in settings:
-        world.put(kinds.SETTINGS, each)
-    return world
+def three_nodes(settings: Mapping[str, str] | None = None) -> World:
+    return world_of(100, 100, 100, settings=settings)
 
 
 def is_schedulable(world: World, node: str) -> bool:
@@ -27,13 +22,10 @@ def is_schedulable(world: World, node: str) -> bool:
 
 
 async def test_a_cordoned_node_takes_no_replicas():
-    world = three_nodes()
-    async with running(world):
+    async with running(three_nodes()) as world:
         world.cordon("node-1")
         await world.until(lambda: not is_schedulable(world, "node-1"), within=4)
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+        await world.use("data", "node-1")
         assert "node-1" not in world.places("data")
 
         world.cordon("node-1", cordoned=False)
@@ -42,14 +34,10 @@ async def test_a_cordoned_node_takes_no_replicas():
 
 
 async def test_by_default_a_drain_waits_until_the_data_followed_the_pod():
-    world = three_nodes()
-    async with running(world):
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+    async with running(three_nodes()) as world:
+        await world.use("data", "node-1")
         world.cordon("node-1")
-        world.end_pod("web")
-        await world.until(lambda: world.state("data") == ("detached", ""), within=10)
+        await world.leave("web", "data")
         await world.hold(lambda: world.longhorn.blocks_drain("node-1"), seconds=60)
         assert world.places("data") == ["node-1"]
 
@@ -61,14 +49,10 @@ async def test_by_default_a_drain_waits_until_the_data_followed_the_pod():
 
 @pytest.mark.parametrize("is_used", [True, False], ids=["by-a-pod", "detached"])
 async def test_a_drain_for_eviction_moves_the_replicas(is_used):
-    world = three_nodes(FOR_EVICTION)
-    async with running(world):
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+    async with running(three_nodes(FOR_EVICTION)) as world:
+        await world.use("data", "node-1")
         if not is_used:
-            world.end_pod("web")
-            await world.until(lambda: world.state("data") == ("detached", ""), within=10)
+            await world.leave("web", "data")
 
         world.cordon("node-1")
         await world.until(lambda: "node-1" not in world.places("data"), within=60)
@@ -84,32 +68,22 @@ async def test_a_drain_for_eviction_moves_the_replicas(is_used):
 
 
 async def test_a_pod_elsewhere_waits_for_the_end_of_an_eviction():
-    world = three_nodes(FOR_EVICTION)
-    async with running(world):
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
-        world.end_pod("web")
-        await world.until(lambda: world.state("data") == ("detached", ""), within=10)
+    async with running(three_nodes(FOR_EVICTION)) as world:
+        await world.use("data", "node-1")
+        await world.leave("web", "data")
         world.cordon("node-1")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=15)
+        await world.attached("data", "node-1", within=15)
 
         world.run_pod("next", "node-2", "data")
 
-        await world.until(lambda: world.state("data") == ("attached", "node-2"), within=60)
+        await world.attached("data", "node-2", within=60)
         await world.until(lambda: world.places("data") == ["node-2"], within=60)
 
 
 async def test_nothing_is_attached_for_an_eviction_without_another_place():
-    world = World()
-    world.add_node("node-1", 100)
-    world.put(kinds.SETTINGS, FOR_EVICTION)
-    async with running(world):
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
-        world.end_pod("web")
-        await world.until(lambda: world.state("data") == ("detached", ""), within=10)
+    async with running(world_of(100, settings=FOR_EVICTION)) as world:
+        await world.use("data", "node-1")
+        await world.leave("web", "data")
         world.cordon("node-1")
         await world.hold(lambda: world.state("data") == ("detached", ""), seconds=60)
         assert world.longhorn.blocks_drain("node-1")
@@ -120,11 +94,8 @@ async def test_nothing_is_attached_for_an_eviction_without_another_place():
 
 
 async def test_uncordoning_takes_an_eviction_back():
-    world = three_nodes(FOR_EVICTION)
-    async with running(world):
-        await world.provision("data")
-        world.run_pod("web", "node-1", "data")
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+    async with running(three_nodes(FOR_EVICTION)) as world:
+        await world.use("data", "node-1")
         world.cordon("node-1")
         await world.until(lambda: len(world.replicas("data")) == 2, within=5)
 
@@ -135,12 +106,11 @@ async def test_uncordoning_takes_an_eviction_back():
 
 
 async def test_a_node_whose_manager_is_away_takes_nothing_and_keeps_its_numbers():
-    world = three_nodes()
-    async with running(world):
+    async with running(three_nodes()) as world:
         await world.provision("data", "more")
         world.run_pod("web", "node-1", "data")
         await world.until(lambda: world.published_gib("node-1") == {"disk-1": 10}, within=10)
-        await world.until(lambda: world.state("data") == ("attached", "node-1"), within=10)
+        await world.attached("data", "node-1")
         for name in ("node-1", "node-2", "node-3"):
             world.longhorn.set_ready(name, "ManagerPodDown")
         await world.until(lambda: world.ready_nodes() == [], within=4)
@@ -149,7 +119,7 @@ async def test_a_node_whose_manager_is_away_takes_nothing_and_keeps_its_numbers(
         assert world.state("more") == ("detached", "")
 
         world.longhorn.set_ready("node-2")
-        await world.until(lambda: world.state("more") == ("attached", "node-2"), within=10)
+        await world.attached("more", "node-2")
         world.end_pod("web")
         await world.longhorn.delete_volume("data")
         await world.hold(lambda: world.published_gib("node-1") == {"disk-1": 10}, seconds=10)
