@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client import ApiClient
 
-from tests.contract.exchange import ask, named
+from tests.actors.api import CONFIG_MAPS, ENDPOINT_SLICES, LEASES, SETTINGS
+from tests.contract.exchange import CUSTOM, Folder, ask, named
 from tests.e2e.control_plane import ControlPlane, running
 from tests.fakes import FakeApiServer
 
@@ -77,3 +78,24 @@ async def namespace(api_client: ApiClient) -> str:
     answer = await ask(api_client, "POST", "/api/v1/namespaces", body=named(name))
     assert answer.status == 201
     return name
+
+
+@pytest.fixture
+def config_maps(api_client: ApiClient, namespace: str) -> Folder:
+    return Folder(api_client, CONFIG_MAPS.path(namespace))
+
+
+@pytest.fixture
+def leases(api_client: ApiClient, namespace: str) -> Folder:
+    return Folder(api_client, LEASES.path(namespace))
+
+
+@pytest.fixture
+def slices(api_client: ApiClient, namespace: str) -> Folder:
+    return Folder(api_client, ENDPOINT_SLICES.path(namespace))
+
+
+@pytest.fixture
+def settings(api_client: ApiClient, namespace: str) -> Folder:
+    """Longhorn's, which are custom resources."""
+    return Folder(api_client, SETTINGS.path(namespace), **CUSTOM)

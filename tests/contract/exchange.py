@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -88,6 +88,62 @@ class Events:
                 return names, event["object"]
             names.add(event["object"]["metadata"]["name"])
         raise AssertionError("the stream ended without a bookmark")
+
+
+class Folder:
+    """The objects of a kind in one namespace; the one that tests are about is named a.
+
+    Attributes:
+        path: Where they are.
+    """
+
+    def __init__(self, api_client: ApiClient, path: str, **fields: Any) -> None:
+        """Take what each object that is created says of itself besides, in *fields*."""
+        self.path = path
+        self._api_client = api_client
+        self._fields = fields
+
+    def body(self, name: str = "a", *, version: str | None = None, **fields: Any) -> dict[str, Any]:
+        return named(name, version=version, **self._fields, **fields)
+
+    async def create(self, *names: str, **fields: Any) -> Reply:
+        """Create objects of these names, or a; return the answer to the last."""
+        replies = [await self.post(self.body(name, **fields)) for name in names or ("a",)]
+        assert {reply.status for reply in replies} == {201}
+        return replies[-1]
+
+    async def post(self, body: object) -> Reply:
+        return await ask(self._api_client, "POST", self.path, body=body)
+
+    async def read(self, name: str = "a") -> Reply:
+        return await ask(self._api_client, "GET", f"{self.path}/{name}")
+
+    async def list(self, **query: str) -> Reply:
+        return await ask(self._api_client, "GET", self.path, query=query)
+
+    async def put(self, body: object, name: str = "a") -> Reply:
+        return await ask(self._api_client, "PUT", f"{self.path}/{name}", body=body)
+
+    async def patch(self, body: object, name: str = "a") -> Reply:
+        return await ask(self._api_client, "PATCH", f"{self.path}/{name}", body=body)
+
+    async def delete(self, name: str = "a", *, body: object = None) -> Reply:
+        return await ask(self._api_client, "DELETE", f"{self.path}/{name}", body=body)
+
+    async def write(self, name: str = "a", **fields: Any) -> str:
+        """Create or overwrite an object; return its version."""
+        reply = await self.post(self.body(name, **fields))
+        if reply.status == 409:
+            reply = await self.put(self.body(name, **fields), name)
+        assert reply.status in (200, 201)
+        return reply.version
+
+    async def version(self) -> str:
+        """Return the version of all of them."""
+        return (await self.list()).version
+
+    def watching(self, **query: str) -> AbstractAsyncContextManager[Events]:
+        return watching(self._api_client, self.path, **query)
 
 
 async def ask(

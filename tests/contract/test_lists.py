@@ -1,12 +1,10 @@
 """Lists: form, pages, versions and selectors."""
 
 import asyncio
-from typing import Any
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
-from tests.actors.api import CONFIG_MAPS, LEASES, SETTINGS
+from tests.actors.api import CONFIG_MAPS, SETTINGS
 from tests.contract.exchange import CUSTOM, Reply, ask, named
 
 FORGETTING_SECONDS = 30.0
@@ -14,34 +12,17 @@ FORGETTING_SECONDS = 30.0
 compacted (k8s.io/apiserver `pkg/storage/cacher/compactor.go`)."""
 
 
-async def create(api_client: ApiClient, path: str, *names: str, **fields: Any) -> Reply:
-    """Create objects; give back the answer to the last."""
-    replies = [await ask(api_client, "POST", path, body=named(name, **fields)) for name in names]
-    assert {reply.status for reply in replies} == {201}
-    return replies[-1]
-
-
 def names_of(page: Reply) -> list[str]:
     assert page.status == 200, page.json
     return [item["metadata"]["name"] for item in page.json["items"]]
 
 
-async def ask_until_refused(api_client: ApiClient, path: str, query: dict[str, str]) -> Reply:
-    """Go on asking until the compaction has reached the answers."""
-    async with asyncio.timeout(FORGETTING_SECONDS):
-        while True:
-            reply = await ask(api_client, "GET", path, query=query)
-            if reply.status != 200:
-                return reply
-            await asyncio.sleep(0.5)
+async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(config_maps, settings):
+    await config_maps.create()
+    await settings.create()
 
-
-async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(api_client, namespace):
-    await create(api_client, CONFIG_MAPS.path(namespace), "a")
-    await create(api_client, SETTINGS.path(namespace), "a", **CUSTOM)
-
-    built_in = (await ask(api_client, "GET", CONFIG_MAPS.path(namespace))).json
-    custom = (await ask(api_client, "GET", SETTINGS.path(namespace))).json
+    built_in = (await config_maps.list()).json
+    custom = (await settings.list()).json
 
     assert (built_in["kind"], built_in["apiVersion"]) == ("ConfigMapList", "v1")
     assert {"kind", "apiVersion"}.isdisjoint(built_in["items"][0])
@@ -50,10 +31,10 @@ async def test_items_of_built_in_kinds_carry_no_kind_but_custom_resources_do(api
     assert {"kind": item["kind"], "apiVersion": item["apiVersion"]} == CUSTOM
 
 
-async def test_a_list_spans_namespaces_or_keeps_to_one(api_client, namespace):
-    await create(api_client, SETTINGS.path(namespace), "b", "a", **CUSTOM)
+async def test_a_list_spans_namespaces_or_keeps_to_one(settings, api_client, namespace):
+    await settings.create("b", "a")
 
-    here = await ask(api_client, "GET", SETTINGS.path(namespace))
+    here = await settings.list()
     there = await ask(api_client, "GET", SETTINGS.path("default"))
     everywhere = await ask(api_client, "GET", "/apis/longhorn.io/v1beta2/settings")
 
@@ -66,18 +47,17 @@ async def test_a_list_spans_namespaces_or_keeps_to_one(api_client, namespace):
     assert namespace not in {item["metadata"]["namespace"] for item in there.json["items"]}
 
 
-async def test_all_pages_show_one_version(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    await create(api_client, path, "a", "b", "c", "d", "e")
+async def test_all_pages_show_one_version(config_maps):
+    await config_maps.create("a", "b", "c", "d", "e")
 
-    first = await ask(api_client, "GET", path, query={"limit": "2"})
-    await create(api_client, path, "ca")
-    await ask(api_client, "DELETE", f"{path}/d")
-    await ask(api_client, "PUT", f"{path}/e", body=named("e", data={"k": "new"}))
+    first = await config_maps.list(limit="2")
+    await config_maps.create("ca")
+    await config_maps.delete("d")
+    await config_maps.put(named("e", data={"k": "new"}), "e")
     query = {"limit": "2", "continue": first.json["metadata"]["continue"]}
-    second = await ask(api_client, "GET", path, query=query)
+    second = await config_maps.list(**query)
     query = {"limit": "2", "continue": second.json["metadata"]["continue"]}
-    third = await ask(api_client, "GET", path, query=query)
+    third = await config_maps.list(**query)
 
     assert [names_of(page) for page in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
     assert first.version == second.version == third.version
@@ -88,49 +68,49 @@ async def test_all_pages_show_one_version(api_client, namespace):
 
 
 async def test_the_last_page_of_built_in_kinds_has_no_token_but_of_custom_resources_an_empty_one(
-    api_client, namespace
+    leases, settings
 ):
-    built_in = await ask(api_client, "GET", LEASES.path(namespace), query={"limit": "5"})
-    custom = await ask(api_client, "GET", SETTINGS.path(namespace), query={"limit": "5"})
+    built_in = await leases.list(limit="5")
+    custom = await settings.list(limit="5")
 
     assert "continue" not in built_in.json["metadata"]
     assert custom.json["metadata"]["continue"] == ""
 
 
 @pytest.mark.slow
-async def test_a_token_expires_with_its_version(cluster, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    await create(cluster.api_client, path, "a", "b", "c")
-    first = await ask(cluster.api_client, "GET", path, query={"limit": "1"})
-    await ask(cluster.api_client, "DELETE", f"{path}/b")
+async def test_a_token_expires_with_its_version(cluster, config_maps):
+    await config_maps.create("a", "b", "c")
+    first = await config_maps.list(limit="1")
+    await config_maps.delete("b")
     await cluster.compact()
 
     query = {"limit": "5", "continue": first.json["metadata"]["continue"]}
-    expired = await ask_until_refused(cluster.api_client, path, query)
+    async with asyncio.timeout(FORGETTING_SECONDS):
+        while True:
+            reply = await config_maps.list(**query)
+            if reply.status != 200:
+                break
+            await asyncio.sleep(0.5)
 
-    assert expired.refusal == (410, "Expired")
+    assert reply.refusal == (410, "Expired")
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        pytest.param({"fieldSelector": "metadata.name=a"}, ["a"], id="name"),
-        pytest.param({"fieldSelector": "metadata.namespace=other"}, [], id="namespace"),
-        pytest.param({"labelSelector": "app=x"}, ["a", "b"], id="label"),
-        pytest.param({"labelSelector": "app=x,tier=db"}, ["b"], id="two-labels"),
-        pytest.param({"labelSelector": "tier in (db, web),app=x"}, ["b"], id="one-of-a-set"),
-    ],
-)
-async def test_selectors(api_client, namespace, query, expected):
-    path = SETTINGS.path(namespace)
-    await create(api_client, path, "a", metadata={"labels": {"app": "x"}}, **CUSTOM)
-    labels = {"app": "x", "tier": "db"}
-    await create(api_client, path, "b", metadata={"labels": labels}, **CUSTOM)
-    await create(api_client, path, "c", **CUSTOM)
+SELECTED = {
+    "name": ({"fieldSelector": "metadata.name=a"}, ["a"]),
+    "namespace": ({"fieldSelector": "metadata.namespace=other"}, []),
+    "label": ({"labelSelector": "app=x"}, ["a", "b"]),
+    "two labels": ({"labelSelector": "app=x,tier=db"}, ["b"]),
+    "one of a set": ({"labelSelector": "tier in (db, web),app=x"}, ["b"]),
+}
 
-    listed = await ask(api_client, "GET", path, query=query)
 
-    assert names_of(listed) == expected
+@pytest.mark.parametrize(("query", "expected"), SELECTED.values(), ids=SELECTED)
+async def test_selectors(settings, query, expected):
+    await settings.create("a", metadata={"labels": {"app": "x"}})
+    await settings.create("b", metadata={"labels": {"app": "x", "tier": "db"}})
+    await settings.create("c")
+
+    assert names_of(await settings.list(**query)) == expected
 
 
 @pytest.mark.parametrize("path", [CONFIG_MAPS.path("default"), SETTINGS.path("default")])

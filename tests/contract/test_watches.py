@@ -1,13 +1,10 @@
 """Watches: where they begin, what they show, how they end."""
 
 import asyncio
-from typing import Any
 
 import pytest
-from kubernetes_asyncio.client import ApiClient
 
-from tests.actors.api import CONFIG_MAPS, SETTINGS
-from tests.contract.exchange import CUSTOM, ask, named, watching
+from tests.contract.exchange import ask, watching
 
 BOOKMARKS = {"allowWatchBookmarks": "true"}
 STREAMING_LIST = {
@@ -17,30 +14,15 @@ STREAMING_LIST = {
 }
 
 
-async def write(api_client: ApiClient, path: str, name: str, **fields: Any) -> str:
-    """Create or overwrite an object of a built-in kind; give back its version."""
-    body = named(name, **fields)
-    reply = await ask(api_client, "POST", path, body=body)
-    if reply.status == 409:
-        reply = await ask(api_client, "PUT", f"{path}/{name}", body=body)
-    assert reply.status in (200, 201)
-    return reply.version
+async def test_a_watch_shows_what_happened_since_its_version(config_maps):
+    await config_maps.write("before")
+    start = await config_maps.version()
+    added = await config_maps.write("a", data={"k": "1"})
+    modified = await config_maps.write("a", data={"k": "2"})
 
-
-async def version_of(api_client: ApiClient, path: str) -> str:
-    return (await ask(api_client, "GET", path)).version
-
-
-async def test_a_watch_shows_what_happened_since_its_version(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    await write(api_client, path, "before")
-    start = await version_of(api_client, path)
-    added = await write(api_client, path, "a", data={"k": "1"})
-    modified = await write(api_client, path, "a", data={"k": "2"})
-
-    async with watching(api_client, path, resourceVersion=start) as events:
+    async with config_maps.watching(resourceVersion=start) as events:
         first, second = await events.take(2)
-        await ask(api_client, "DELETE", f"{path}/a")
+        await config_maps.delete()
         [(type_, last)] = await events.take(1)
 
     assert (first[0], first[1]["metadata"]["resourceVersion"]) == ("ADDED", added)
@@ -51,30 +33,25 @@ async def test_a_watch_shows_what_happened_since_its_version(api_client, namespa
 
 
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["unset", "any"])
-async def test_a_watch_from_no_version_begins_with_what_is_there(api_client, namespace, query):
-    path = SETTINGS.path(namespace)
-    for name in ("a", "b"):
-        await ask(api_client, "POST", path, body=named(name, **CUSTOM))
-    await version_of(api_client, path)
+async def test_a_watch_from_no_version_begins_with_what_is_there(settings, query):
+    await settings.create("a", "b")
+    await settings.version()  # so that a cache, which may be asked for any version, has them
 
-    async with watching(api_client, path, **query) as events:
+    async with settings.watching(**query) as events:
         initial = await events.take(2)
-        await ask(api_client, "DELETE", f"{path}/a")
+        await settings.delete()
         [(type_, deleted)] = await events.take(1)
 
-    assert {(kind, obj["metadata"]["name"]) for kind, obj in initial} == {
-        ("ADDED", "a"),
-        ("ADDED", "b"),
-    }
+    added = {(kind, obj["metadata"]["name"]) for kind, obj in initial}
+    assert added == {("ADDED", "a"), ("ADDED", "b")}
     assert {obj["kind"] for _, obj in initial} == {"Setting"}
     assert (type_, deleted["metadata"]["name"]) == ("DELETED", "a")
 
 
-async def test_an_expired_version_is_refused_inside_the_stream(api_client, namespace):
-    path = SETTINGS.path(namespace)
-    await ask(api_client, "POST", path, body=named("a", **CUSTOM))
+async def test_an_expired_version_is_refused_inside_the_stream(settings):
+    await settings.create("a")
 
-    async with watching(api_client, path, resourceVersion="1") as events:
+    async with settings.watching(resourceVersion="1") as events:
         [(type_, status)] = await events.take(1)
         end = await events.next()
 
@@ -83,54 +60,48 @@ async def test_an_expired_version_is_refused_inside_the_stream(api_client, names
     assert end is None
 
 
-async def test_a_watch_begins_before_there_is_anything_to_tell(api_client, namespace):
-    start = await version_of(api_client, SETTINGS.path(namespace))
+async def test_a_watch_begins_before_there_is_anything_to_tell(settings):
+    start = await settings.version()
 
-    async with watching(api_client, SETTINGS.path(namespace), resourceVersion=start) as events:
+    async with settings.watching(resourceVersion=start) as events:
         with pytest.raises(TimeoutError):
             await events.next(seconds=1)
 
     assert events.content_type.startswith("application/json")
 
 
-async def test_a_version_that_is_still_to_come_is_waited_for(api_client, namespace):
+async def test_a_version_that_is_still_to_come_is_waited_for(config_maps):
     """In silence: so after a restore of etcd nobody learns that its version is none any more."""
-    path = CONFIG_MAPS.path(namespace)
-    future = str(int(await version_of(api_client, path)) + 1_000_000)
+    future = str(int(await config_maps.version()) + 1_000_000)
 
-    async with watching(api_client, path, resourceVersion=future) as events:
-        await write(api_client, path, "a")
+    async with config_maps.watching(resourceVersion=future) as events:
+        await config_maps.write("a")
         with pytest.raises(TimeoutError):
             await events.next(seconds=1)
 
 
-async def test_a_watch_ends_normally_after_its_time(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    start = await version_of(api_client, path)
+async def test_a_watch_ends_normally_after_its_time(config_maps):
+    start = await config_maps.version()
     loop = asyncio.get_running_loop()
 
     begun = loop.time()
-    async with watching(api_client, path, resourceVersion=start, timeoutSeconds="2") as events:
-        end = await events.next()
+    async with config_maps.watching(resourceVersion=start, timeoutSeconds="2") as events:
+        assert await events.next() is None
 
-    assert end is None
     assert 1 < loop.time() - begun < 5
 
 
-async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_version(
-    api_client, namespace
-):
-    path = CONFIG_MAPS.path(namespace)
-    start = await version_of(api_client, path)
+async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_version(config_maps):
+    start = await config_maps.version()
     yes, no = {"labels": {"app": "x"}}, {"labels": {"app": "y"}}
-    await write(api_client, path, "a", metadata=no)
-    await write(api_client, path, "a", metadata=yes)
-    await write(api_client, path, "a", metadata=yes, data={"k": "old"})
-    version = await write(api_client, path, "a", metadata=no, data={"k": "new"})
-    await write(api_client, path, "end", metadata=yes)
+    await config_maps.write("a", metadata=no)
+    await config_maps.write("a", metadata=yes)
+    await config_maps.write("a", metadata=yes, data={"k": "old"})
+    version = await config_maps.write("a", metadata=no, data={"k": "new"})
+    await config_maps.write("end", metadata=yes)
 
     query = {"resourceVersion": start, "labelSelector": "app=x"}
-    async with watching(api_client, path, **query) as events:
+    async with config_maps.watching(**query) as events:
         seen = await events.take(4)
 
     assert [type_ for type_, _ in seen] == ["ADDED", "MODIFIED", "DELETED", "ADDED"]
@@ -141,10 +112,10 @@ async def test_who_stops_matching_is_deleted_with_the_old_content_and_the_new_ve
     assert seen[3][1]["metadata"]["name"] == "end"
 
 
-async def test_a_watch_of_the_cluster_sees_every_namespace(api_client, namespace):
+async def test_a_watch_of_the_cluster_sees_every_namespace(settings, api_client, namespace):
     everywhere = "/apis/longhorn.io/v1beta2/settings"
-    start = await version_of(api_client, everywhere)
-    await ask(api_client, "POST", SETTINGS.path(namespace), body=named("a", **CUSTOM))
+    start = (await ask(api_client, "GET", everywhere)).version
+    await settings.create("a")
 
     async with watching(api_client, everywhere, resourceVersion=start) as events:
         [(_, obj)] = await events.take(1)
@@ -152,14 +123,12 @@ async def test_a_watch_of_the_cluster_sees_every_namespace(api_client, namespace
     assert obj["metadata"]["namespace"] == namespace
 
 
-async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    for name in ("a", "b", "c"):
-        await write(api_client, path, name)
+async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(config_maps):
+    await config_maps.create("a", "b", "c")
 
-    async with watching(api_client, path, **STREAMING_LIST) as events:
+    async with config_maps.watching(**STREAMING_LIST) as events:
         names, bookmark = await events.until_bookmark(seconds=10)
-        version = await write(api_client, path, "d")
+        version = await config_maps.write("d")
         [(type_, obj)] = await events.take(1)
 
     assert names == {"a", "b", "c"}
@@ -170,16 +139,14 @@ async def test_a_streaming_list_ends_with_a_bookmark_and_goes_on_as_a_watch(api_
 
 
 @pytest.mark.parametrize(("name", "found"), [("a", {"a"}), ("c", set())], ids=["there", "missing"])
-async def test_a_streaming_list_can_be_of_one_object(api_client, namespace, name, found):
-    path = CONFIG_MAPS.path(namespace)
-    for each in ("a", "b"):
-        await write(api_client, path, each)
+async def test_a_streaming_list_can_be_of_one_object(config_maps, name, found):
+    await config_maps.create("a", "b")
 
     query = {**STREAMING_LIST, "fieldSelector": f"metadata.name={name}"}
-    async with watching(api_client, path, **query) as events:
+    async with config_maps.watching(**query) as events:
         names, bookmark = await events.until_bookmark(seconds=10)
-        await write(api_client, path, "d")
-        version = await write(api_client, path, name, data={"k": "new"})
+        await config_maps.write("d")
+        version = await config_maps.write(name, data={"k": "new"})
         [(_, obj)] = await events.take(1)
 
     assert names == found
@@ -187,44 +154,32 @@ async def test_a_streaming_list_can_be_of_one_object(api_client, namespace, name
     assert obj["metadata"]["resourceVersion"] == version
 
 
-async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(
-    api_client, namespace
-):
-    path = SETTINGS.path(namespace)
-    await ask(api_client, "POST", path, body=named("a", **CUSTOM))
-    async with watching(api_client, path, **STREAMING_LIST) as events:
+async def test_the_version_of_the_end_bookmark_is_where_the_next_watch_starts(settings):
+    await settings.create("a")
+    async with settings.watching(**STREAMING_LIST) as events:
         _, bookmark = await events.until_bookmark(seconds=10)
-    await ask(api_client, "POST", path, body=named("b", **CUSTOM))
+    await settings.create("b")
 
     version = bookmark["metadata"]["resourceVersion"]
-    async with watching(api_client, path, resourceVersion=version) as events:
+    async with settings.watching(resourceVersion=version) as events:
         [(type_, obj)] = await events.take(1)
 
     assert (type_, obj["metadata"]["name"]) == ("ADDED", "b")
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        pytest.param({"sendInitialEvents": "true"}, id="initial-events-without-match"),
-        pytest.param({"resourceVersionMatch": "NotOlderThan"}, id="match-without-initial-events"),
-    ],
+    "query", [{"sendInitialEvents": "true"}, {"resourceVersionMatch": "NotOlderThan"}], ids=str
 )
-async def test_watch_options_that_do_not_go_together_are_refused(api_client, query):
-    refused = await ask(
-        api_client, "GET", CONFIG_MAPS.path("default"), query={"watch": "1", **query}
-    )
-
-    assert refused.refusal == (422, "Invalid")
+async def test_one_of_two_options_that_go_together_is_refused_alone(config_maps, query):
+    assert (await config_maps.list(watch="1", **query)).refusal == (422, "Invalid")
 
 
-async def test_a_bookmark_comes_shortly_before_the_end(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    start = await version_of(api_client, path)
+async def test_a_bookmark_comes_shortly_before_the_end(config_maps):
+    start = await config_maps.version()
 
     query = {"fieldSelector": "metadata.name=a", "resourceVersion": start, **BOOKMARKS}
-    async with watching(api_client, path, timeoutSeconds="5", **query) as events:
-        version = await write(api_client, path, "b")
+    async with config_maps.watching(timeoutSeconds="5", **query) as events:
+        version = await config_maps.write("b")
         names, bookmark = await events.until_bookmark(seconds=10)
 
     assert names == set()
@@ -232,16 +187,15 @@ async def test_a_bookmark_comes_shortly_before_the_end(api_client, namespace):
 
 
 @pytest.mark.slow
-async def test_a_bookmark_comes_about_once_a_minute(api_client, namespace):
-    path = CONFIG_MAPS.path(namespace)
-    start = await version_of(api_client, path)
+async def test_a_bookmark_comes_about_once_a_minute(config_maps):
+    start = await config_maps.version()
     loop = asyncio.get_running_loop()
 
     begun = loop.time()
     query = {"fieldSelector": "metadata.name=a", "resourceVersion": start, **BOOKMARKS}
-    async with watching(api_client, path, timeoutSeconds="300", **query) as events:
+    async with config_maps.watching(timeoutSeconds="300", **query) as events:
         # Without any change since its beginning, a watch may have no bookmarks.
-        version = await write(api_client, path, "b")
+        version = await config_maps.write("b")
         names, bookmark = await events.until_bookmark(seconds=90)
 
     assert names == set()
