@@ -1,7 +1,6 @@
 """Which commands move a release, in which order, and what is left if one of them fails."""
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from supply.move import Move, MoveError, move, refusal, secrets_of
 
 PLAN = Move("longhorn-system", "longhorn-scheduler", "ours")
+EXTENDER = "longhorn-scheduler-extender"
 BACK = Move("longhorn-scheduler", "longhorn-system", "ours")
 
 
@@ -22,12 +22,21 @@ class Cluster:
     """
 
     def __init__(
-        self, values: dict[str, Any], *, failing: str = "-", held: str = "", there: bool = False
+        self,
+        values: dict[str, Any] | None = None,
+        *,
+        failing: str = "-",
+        held: str = "",
+        there: bool = False,
     ) -> None:
         self.commands: list[str] = []
         self.given: list[tuple[dict[str, Any], list[str]]] = []
-        self._values, self._failing, self._held = values, failing, held
-        self._there = there
+        self._values, self._failing, self._held, self._there = values, failing, held, there
+
+    def move(self, plan: Move = PLAN) -> float:
+        """Move the release; a look at the clock takes 7 s."""
+        times = count(0, 7)
+        return move(self.run, plan, lambda: float(next(times)))
 
     def run(self, *command: str, stdin: str = "") -> str:
         namespace = next((each for each in command if each.startswith("--namespace=")), "")
@@ -48,19 +57,10 @@ class Cluster:
         return "2" if "jsonpath={.spec.replicas}" in command[-1] else ""
 
 
-def ticking() -> Iterator[int]:
-    return count(0, 7)
-
-
-def moved(cluster: Cluster, plan: Move = PLAN) -> float:
-    times = ticking()
-    return move(cluster.run, plan, lambda: float(next(times)))
-
-
 def test_new_release_is_idle_until_the_old_scheduler_has_ended():
     cluster = Cluster({"replicas": 3})
 
-    assert moved(cluster) == 7
+    assert cluster.move() == 7
     assert cluster.commands == [
         "helm get longhorn-system",
         "kubectl get longhorn-scheduler",
@@ -81,61 +81,57 @@ def test_new_release_is_idle_until_the_old_scheduler_has_ended():
 
 
 def test_way_back_makes_no_namespace():
-    cluster = Cluster({})
+    cluster = Cluster()
 
-    moved(cluster, BACK)
+    cluster.move(BACK)
 
     assert "kubectl apply" not in cluster.commands
     assert cluster.commands[-1] == "kubectl delete longhorn-scheduler"
 
 
-@pytest.mark.parametrize("pod", ["longhorn-scheduler-extender-7d9-x", "longhorn-scheduler-5f-y"])
-def test_lease_of_a_pod_that_is_gone_goes(pod):
-    cluster = Cluster({}, held=f"{pod}_some-uuid")
-
-    moved(cluster)
-
-    assert "kubectl delete longhorn-system" in cluster.commands
+HELD = {
+    "the extender, gone": ("longhorn-scheduler-extender-7d9-x_some-uuid", True),
+    "the second scheduler, gone": ("longhorn-scheduler-5f-y_some-uuid", True),
+    "somebody else": ("longhorn-manager-x", False),
+}
 
 
-def test_lease_that_somebody_else_holds_stays():
-    cluster = Cluster({}, held="longhorn-manager-x")
+@pytest.mark.parametrize(("held", "goes"), HELD.values(), ids=HELD)
+def test_lease_of_a_pod_that_is_gone_goes_and_that_of_others_stays(held, goes):
+    cluster = Cluster(held=held)
 
-    moved(cluster)
+    cluster.move()
 
-    assert not any(each.startswith("kubectl delete") for each in cluster.commands)
+    deleted = [each for each in cluster.commands if each.startswith("kubectl delete")]
+    assert {*deleted} == ({"kubectl delete longhorn-system"} if goes else set())
 
 
 def test_controller_of_disk_schedules_starts_when_the_old_one_is_gone():
     cluster = Cluster({"diskScheduleController": {"enabled": True}})
 
-    moved(cluster)
+    cluster.move()
 
     at = cluster.commands.index("helm uninstall longhorn-system")
     assert cluster.commands[at + 1] == "helm upgrade longhorn-scheduler"
     assert cluster.given[-1][1] == []
 
 
-@pytest.mark.parametrize(
-    ("failing", "after"),
-    [
-        ("helm install longhorn-scheduler", ["helm uninstall longhorn-scheduler"]),
-        *(
-            (failing, ["helm uninstall longhorn-scheduler", "kubectl scale longhorn-system"])
-            for failing in (
-                "kubectl scale longhorn-system",
-                "kubectl wait longhorn-system",
-                "helm upgrade longhorn-scheduler",
-            )
-        ),
-        ("kubectl get longhorn-system", []),
-    ],
-)
+UNINSTALL, SCALE = "helm uninstall longhorn-scheduler", "kubectl scale longhorn-system"
+FAILING = {
+    "kubectl get longhorn-system": [],
+    "helm install longhorn-scheduler": [UNINSTALL],
+    SCALE: [UNINSTALL, SCALE],
+    "kubectl wait longhorn-system": [UNINSTALL, SCALE],
+    "helm upgrade longhorn-scheduler": [UNINSTALL, SCALE],
+}
+
+
+@pytest.mark.parametrize(("failing", "after"), FAILING.items(), ids=FAILING)
 def test_failure_leaves_the_old_release_at_work(failing, after):
-    cluster = Cluster({}, failing=failing)
+    cluster = Cluster(failing=failing)
 
     with pytest.raises(MoveError, match=failing):
-        moved(cluster)
+        cluster.move()
 
     assert cluster.commands[cluster.commands.index(failing) + 1 :] == after
 
@@ -147,7 +143,7 @@ def test_secret_that_is_not_there_stops_before_anything_is_installed():
     )
 
     with pytest.raises(MoveError):
-        moved(cluster)
+        cluster.move()
 
     assert not any("install" in each for each in cluster.commands)
 
@@ -159,43 +155,38 @@ def test_secret_that_is_not_there_stops_before_anything_is_installed():
         ({"image": None, "tls": None}, []),
         ({"image": {"pullSecrets": [{"name": "a"}]}, "imagePullSecrets": [{"name": "a"}]}, ["a"]),
         ({"tls": {"mode": "selfSigned"}}, []),
-        (
-            {"tls": {"mode": "secret", "secretName": "mine"}},
-            ["longhorn-scheduler-extender-client", "mine"],
-        ),
+        ({"tls": {"mode": "secret", "secretName": "mine"}}, [f"{EXTENDER}-client", "mine"]),
     ],
 )
 def test_secrets_of_a_user_s_own(values, names):
     assert secrets_of(values) == names
 
 
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [
-        ({}, None),
-        ({"service": {"clusterIP": {"ipv4": "", "ipv6": ""}}}, None),
-        ({"service": {"clusterIP": {"ipv4": "10.96.0.95"}}}, "fixed address"),
-        ({"service": {"clusterIP": {"ipv6": "fd00::95"}}}, "fixed address"),
-    ],
-)
-def test_fixed_address_is_moved_by_hand(values, why):
-    found = refusal(PLAN, values)
-
-    assert (found is None) if why is None else why in str(found)
-
-
 def test_release_that_is_in_the_other_namespace_already_is_left_alone():
-    cluster = Cluster({}, there=True)
+    cluster = Cluster(there=True)
 
     with pytest.raises(MoveError, match="has a release ours already"):
-        moved(cluster)
+        cluster.move()
 
     assert not any("install" in each or "scale" in each for each in cluster.commands)
 
 
-def test_namespace_that_is_not_named_is_asked_for():
-    assert "FROM=" in str(refusal(PLAN._replace(source=""), {}))
+def with_address(**address: str) -> dict[str, Any]:
+    return {"service": {"clusterIP": address}}
 
 
-def test_same_namespace_is_refused():
-    assert "already" in str(refusal(PLAN._replace(target=PLAN.source), {}))
+REFUSED: dict[str, tuple[Move, dict[str, Any], str]] = {
+    "no address": (PLAN, {}, ""),
+    "empty addresses": (PLAN, with_address(ipv4="", ipv6=""), ""),
+    "an address": (PLAN, with_address(ipv4="10.96.0.95"), "fixed address"),
+    "an address of IPv6": (PLAN, with_address(ipv6="fd00::95"), "fixed address"),
+    "no namespace": (PLAN._replace(source=""), {}, "FROM="),
+    "the same namespace": (PLAN._replace(target=PLAN.source), {}, "already"),
+}
+
+
+@pytest.mark.parametrize(("plan", "values", "why"), REFUSED.values(), ids=REFUSED)
+def test_fixed_address_is_moved_by_hand_and_a_namespace_must_be_another(plan, values, why):
+    found = refusal(plan, values)
+
+    assert why in str(found) if why else found is None

@@ -1,6 +1,7 @@
 """The kustomization that installs the service with an image and an address."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from supply.overlay import OverlayError, Wanted, overlay
 IMAGE = "registry.example:5000/team/extender:1.2.3"
 
 
-def made(image: str = IMAGE, *addresses: str, **more: Any) -> dict[str, Any]:
+COMPONENTS = "../../manifests/components"
+
+
+def made(*addresses: str, image: str = IMAGE, **more: Any) -> dict[str, Any]:
     return overlay(Wanted(image, addresses, **more), Path("../.."))
 
 
@@ -41,52 +45,44 @@ def test_it_names_the_image_and_leaves_the_address_to_kubernetes():
 
 
 def test_an_image_may_be_named_by_its_digest():
-    [image] = made("registry.example/extender@sha256:12")["images"]
+    [image] = made(image="registry.example/extender@sha256:12")["images"]
 
     assert image["newName"] == "registry.example/extender"
     assert image["digest"] == "sha256:12"
 
 
 def test_the_address_is_the_services():
-    assert patch(made(IMAGE, "10.43.0.95")) == {("Service", "/spec/clusterIP"): "10.43.0.95"}
+    assert patch(made("10.43.0.95")) == {("Service", "/spec/clusterIP"): "10.43.0.95"}
 
 
 def test_two_addresses_are_of_both_families():
-    assert patch(made(IMAGE, "10.43.0.95", "fd00::95")) == {
+    assert patch(made("10.43.0.95", "fd00::95")) == {
         ("Service", "/spec/clusterIP"): "10.43.0.95",
         ("Service", "/spec/clusterIPs"): ["10.43.0.95", "fd00::95"],
         ("Service", "/spec/ipFamilyPolicy"): "RequireDualStack",
     }
 
 
-@pytest.mark.parametrize(
-    ("wanted", "component"),
-    [("with_policy", "injection-policy"), ("with_admission_policy", "admission-policy")],
-)
-def test_policies_are_components(wanted, component):
-    given: Any = {wanted: True}
+WANTED: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "nothing": ({}, []),
+    "a policy for pods": ({"with_policy": True}, ["injection-policy"]),
+    "policies on what is written": ({"with_admission_policy": True}, ["admission-policy"]),
+    "certificates of a Secret": ({"tls": "secret"}, []),
+    "certificates of cert-manager": ({"tls": "cert-manager"}, ["cert-manager"]),
+    "no certificates": ({"tls": "insecure"}, ["insecure"]),
+}
 
-    assert made(**given)["components"] == [f"../../manifests/components/{component}"]
 
-
-@pytest.mark.parametrize(
-    ("more", "components"),
-    [
-        ({}, []),
-        ({"tls": "secret"}, []),
-        ({"tls": "cert-manager"}, ["../../manifests/components/cert-manager"]),
-        ({"tls": "insecure"}, ["../../manifests/components/insecure"]),
-    ],
-)
-def test_who_does_not_want_certificates_says_so(more, components):
-    assert made(**more)["components"] == components
+@pytest.mark.parametrize(("more", "components"), WANTED.values(), ids=WANTED)
+def test_what_is_wanted_besides_is_a_component(more, components):
+    assert made(**more)["components"] == [f"{COMPONENTS}/{each}" for each in components]
 
 
 def test_certificates_name_the_address():
-    found = patch(made(IMAGE, "10.43.0.95", tls="cert-manager"))
+    found = patch(made("10.43.0.95", tls="cert-manager"))
 
     assert found["Certificate", "/spec/ipAddresses"] == ["10.43.0.95"]
-    assert ("Certificate", "/spec/ipAddresses") not in patch(made(IMAGE, "10.43.0.95"))
+    assert ("Certificate", "/spec/ipAddresses") not in patch(made("10.43.0.95"))
 
 
 def test_plain_http_is_answered_for_a_time():
@@ -98,12 +94,6 @@ def test_plain_http_is_answered_for_a_time():
     }
 
 
-@pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"plain_until": "later"}])
-def test_plain_http_for_ever_is_refused_beside_what_ends_it(more):
-    with pytest.raises(OverlayError, match="TLS=insecure goes with neither"):
-        made(tls="insecure", **more)
-
-
 def test_a_second_scheduler_has_the_version_of_the_cluster():
     found = made(second_scheduler="v1.33.4")
 
@@ -111,32 +101,8 @@ def test_a_second_scheduler_has_the_version_of_the_cluster():
     assert found["images"][1] == {"name": "registry.k8s.io/kube-scheduler", "newTag": "v1.33.4"}
 
 
-@pytest.mark.parametrize("version", ["1.33.4", "v1.33", "v1.33.4+k3s1"])
-def test_what_is_no_version_of_kube_scheduler_is_refused(version):
-    with pytest.raises(OverlayError, match="like v1"):
-        made(second_scheduler=version)
-
-
-def test_a_policy_that_names_no_second_scheduler_is_refused_beside_one():
-    with pytest.raises(OverlayError, match="no schedulerName"):
-        made(second_scheduler="v1.33.4", with_policy=True)
-
-    assert made(IMAGE, "10.43.0.95", second_scheduler="v1.33.4", with_policy=True)
-
-
-@pytest.mark.parametrize("image", ["", "extender", ":1", "registry.example:5000/extender"])
-def test_an_image_without_a_tag_is_refused(image):
-    with pytest.raises(OverlayError, match="IMAGE is"):
-        made(image)
-
-
-@pytest.mark.parametrize(
-    ("addresses", "why"),
-    [(("10.43.0",), "10.43.0"), (("10.43.0.95", "10.43.0.96"), "two addresses of a family")],
-)
-def test_addresses_that_cannot_be_are_refused(addresses, why):
-    with pytest.raises(OverlayError, match=why):
-        made(IMAGE, *addresses)
+def test_a_policy_beside_a_second_scheduler_may_come_with_an_address():
+    assert made("10.43.0.95", second_scheduler="v1.33.4", with_policy=True)
 
 
 def test_an_installation_stays_in_the_namespace_that_is_named():
@@ -147,7 +113,32 @@ def test_an_installation_stays_in_the_namespace_that_is_named():
     assert '"/spec/paramRef/namespace", "value": "longhorn-system"' in patch["patch"]
 
 
-@pytest.mark.parametrize("more", [{"second_scheduler": "v1.33.4"}, {"with_admission_policy": True}])
-def test_a_namespace_is_refused_beside_what_names_its_own(more):
-    with pytest.raises(OverlayError, match="NAMESPACE goes with neither"):
-        made(namespace="longhorn-system", **more)
+SECOND = {"second_scheduler": "v1.33.4"}
+OTHER_NAMESPACE = {"namespace": "longhorn-system"}
+PLAIN = {"tls": "insecure"}
+REFUSED: dict[str, tuple[Sequence[str], dict[str, Any], str]] = {
+    "plain HTTP, a second scheduler": ((), PLAIN | SECOND, "TLS=insecure goes with neither"),
+    "plain HTTP, until a time": (
+        (), PLAIN | {"plain_until": "later"}, "TLS=insecure goes with neither"),
+    "a namespace, a second scheduler": (
+        (), OTHER_NAMESPACE | SECOND, "NAMESPACE goes with neither"),
+    "a namespace, policies that name their own": (
+        (), OTHER_NAMESPACE | {"with_admission_policy": True}, "NAMESPACE goes with neither"),
+    "a policy that names no second scheduler": (
+        (), SECOND | {"with_policy": True}, "no schedulerName"),
+    "a version without v": ((), {"second_scheduler": "1.33.4"}, "like v1"),
+    "a version in part": ((), {"second_scheduler": "v1.33"}, "like v1"),
+    "a version of a distribution": ((), {"second_scheduler": "v1.33.4+k3s1"}, "like v1"),
+    "no image": ((), {"image": ""}, "IMAGE is"),
+    "an image without a tag": ((), {"image": "extender"}, "IMAGE is"),
+    "a tag without an image": ((), {"image": ":1"}, "IMAGE is"),
+    "a port and no tag": ((), {"image": "registry.example:5000/extender"}, "IMAGE is"),
+    "no address": (("10.43.0",), {}, "10.43.0"),
+    "addresses of a family": (("10.43.0.95", "10.43.0.96"), {}, "two addresses of a family"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("addresses", "more", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused(addresses, more, why):
+    with pytest.raises(OverlayError, match=why):
+        made(*addresses, **more)
