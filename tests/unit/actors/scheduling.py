@@ -29,8 +29,8 @@ class Extender:
         scored: The candidates whose scores were asked for.
     """
 
-    def __init__(self) -> None:
-        self.accepts: list[Sequence[str]] = [NODES]
+    def __init__(self, accepts: list[Sequence[str]]) -> None:
+        self.accepts = accepts
         self.seconds = 0.0
         self.error = ""
         self.asked: list[tuple[float, str, list[str]]] = []
@@ -71,9 +71,12 @@ class Stage:
         events: What the scheduler told.
     """
 
-    def __init__(self, *claims: str, **configuration: Any) -> None:
+    def __init__(
+        self, *claims: str, accepts: list[Sequence[str]] | None = None, **configuration: Any
+    ) -> None:
+        """Have claims that are not bound, and an extender that accepts these nodes, or all."""
         self.server = FakeApiServer(Random(0))
-        self.extender = Extender()
+        self.extender = Extender(accepts or [NODES])
         self.events: list[Event] = []
         self._configuration = Configuration(**configuration)
         for name in NODES:
@@ -84,7 +87,7 @@ class Stage:
             self._put(kinds.CLAIMS, {"metadata": metadata, "spec": {"storageClassName": "local"}})
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator["Stage"]:
         """Let a scheduler work for as long as the block goes on."""
         api = kinds.Api(self.server.client("scheduler"))
         scheduler = Scheduler(
@@ -102,7 +105,7 @@ class Stage:
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(run())
             await settle()
-            yield
+            yield self
             running.cancel()
         await api.close()
 

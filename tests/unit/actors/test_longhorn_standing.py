@@ -3,11 +3,10 @@
 from random import Random
 
 from tests.actors import api as kinds
-from tests.actors.api import Object
-from tests.actors.longhorn import setting, standing
+from tests.actors.longhorn import standing
 from tests.actors.longhorn.creation import replica_object, volume_object
 from tests.actors.longhorn.draft import merged
-from tests.unit.actors.world import EPOCH, GIB, NAMESPACE, VIRTUAL_TIME, World, running
+from tests.unit.actors.world import EPOCH, GIB, NAMESPACE, VIRTUAL_TIME, World, running, world_of
 
 pytestmark = VIRTUAL_TIME
 
@@ -17,10 +16,8 @@ NODES = ("node-1", "node-2", "node-3", "node-4")
 
 def one_volume() -> World:
     """Attach a volume to the first of four nodes; its replicas are on three."""
-    world = World()
-    for name in NODES:
-        world.add_node(name, 100)
-    world.put(kinds.SETTINGS, setting("replica-replenishment-wait-interval", "0"))
+    settings = {"replica-replenishment-wait-interval": "0"}
+    world = world_of(100, 100, 100, 100, settings=settings)
     parameters = {"numberOfReplicas": "3"}
     new = volume_object("data", 10 * GIB, parameters, {}, namespace=NAMESPACE, owner=NODES[0])
     world.put(kinds.VOLUMES, standing.attached(new, NODES[0]))
@@ -28,11 +25,7 @@ def one_volume() -> World:
         blank = replica_object(world.volume("data"), 10 * GIB, "", Random(node))
         replica = standing.placed(blank, node, "disk-1", NOW, runs=True)
         world.put(kinds.REPLICAS, replica)
-    reference = {"namespace": "default", "name": "data"}
-    csi = {"driver": "driver.longhorn.io", "volumeHandle": "data"}
-    spec: Object = {"csi": csi, "claimRef": reference, "storageClassName": "local"}
-    world.put(kinds.PERSISTENT_VOLUMES, {"metadata": {"name": "data"}, "spec": spec})
-    world.put(kinds.CLAIMS, {"metadata": reference, "spec": {"volumeName": "data"}})
+    world.claim("data")
     world.run_pod("web", NODES[0], "data")
     return world
 

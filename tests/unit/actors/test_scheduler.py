@@ -14,16 +14,8 @@ pytestmark = VIRTUAL_TIME
 NODE = "node-2"
 
 
-def stage_with(*claims: str, **configuration: object) -> Stage:
-    """Build a stage with claims that are not bound; the extender accepts one node."""
-    stage = Stage(*claims, **configuration)
-    stage.extender.accepts = [[NODE]]
-    return stage
-
-
 async def test_the_expected_node_is_written_first_and_then_claims_one_by_one():
-    stage = stage_with("a", "b")
-    async with stage.running():
+    async with Stage("a", "b", accepts=[[NODE]]).running() as stage:
         await stage.run_pod("web", "a", "b")
 
         assert stage.writes() == [
@@ -35,16 +27,14 @@ async def test_the_expected_node_is_written_first_and_then_claims_one_by_one():
 
 
 async def test_before_1_35_claims_are_the_first_to_show_the_node():
-    stage = stage_with("a", nominates=False)
-    async with stage.running():
+    async with Stage("a", nominates=False, accepts=[[NODE]]).running() as stage:
         await stage.run_pod("web", "a")
 
         assert stage.writes() == ["update persistentvolumeclaims a"]
 
 
 async def test_the_next_pod_is_asked_about_while_claims_are_provisioned():
-    stage = stage_with("a")
-    async with stage.running():
+    async with Stage("a", accepts=[[NODE]]).running() as stage:
         stage.put_pod("web", "a")
         await asyncio.sleep(1.5)
         stage.put_pod("other")
@@ -58,7 +48,7 @@ async def test_the_next_pod_is_asked_about_while_claims_are_provisioned():
 
 
 async def test_claims_are_written_from_a_cache_and_what_was_written_stays():
-    stage = stage_with("a", "b")
+    stage = Stage("a", "b", accepts=[[NODE]])
     stage.server.watch_delay = lambda call: 0.5 * (call.resource == "persistentvolumeclaims")
     async with stage.running():
         await asyncio.sleep(1)
@@ -77,9 +67,7 @@ async def test_claims_are_written_from_a_cache_and_what_was_written_stays():
 )
 async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(pinned, expected):
     """Nobody has room for it there, or it came to be elsewhere; others are tried again."""
-    stage = stage_with("a")
-    stage.extender.accepts = [[NODE], [], [], ["node-1"]]
-    async with stage.running():
+    async with Stage("a", accepts=[[NODE], [], [], ["node-1"]]).running() as stage:
         await stage.run_pod("web", "a")
         stage.put_pod("other")
         await asyncio.sleep(0.5)
@@ -97,7 +85,7 @@ async def test_a_claim_that_cannot_be_used_on_the_node_fails_the_attempt(pinned,
 
 
 async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts():
-    stage = stage_with()
+    stage = Stage(accepts=[[NODE]])
     lost = Fault(LostAnswer(), matches=lambda call: call.resource == "pods/binding")
     stage.server.faults.append(lost)
     async with stage.running():
@@ -108,8 +96,7 @@ async def test_a_binding_that_was_taken_though_its_answer_was_lost_counts():
 
 
 async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one():
-    stage = stage_with("a")
-    async with stage.running():
+    async with Stage("a", accepts=[[NODE]]).running() as stage:
         await stage.run_pod("web", "a")
     stage.extender.accepts = [NODES]
 
@@ -120,8 +107,7 @@ async def test_a_scheduler_that_ends_leaves_what_it_wrote_to_the_next_one():
 
 
 async def test_all_nodes_are_asked_about_if_the_nominated_one_is_rejected():
-    stage = Stage()
-    stage.extender.accepts = [["node-1"]]
+    stage = Stage(accepts=[["node-1"]])
     stage.put_node("node-3", unschedulable=True)
     async with stage.running():
         stage.put_pod("web", nominatedNodeName=NODE)
@@ -133,9 +119,7 @@ async def test_all_nodes_are_asked_about_if_the_nominated_one_is_rejected():
 
 async def test_a_rejected_pod_rests_until_its_annotation_changes():
     """Its own condition is an event; the same condition again is none."""
-    stage = Stage()
-    stage.extender.accepts = [[], [], NODES]
-    async with stage.running():
+    async with Stage(accepts=[[], [], NODES]).running() as stage:
         stage.put_pod("web")
         await asyncio.sleep(60)
         assert stage.extender.pods_asked == ["web", "web"]
@@ -148,9 +132,7 @@ async def test_a_rejected_pod_rests_until_its_annotation_changes():
 
 
 async def test_other_waiting_pods_wake_nobody():
-    stage = Stage()
-    stage.extender.accepts = [[]]
-    async with stage.running():
+    async with Stage(accepts=[[]]).running() as stage:
         await stage.run_pod("a")
         await stage.run_pod("b")
 
@@ -181,9 +163,7 @@ async def test_a_call_that_takes_too_long_is_given_up():
 
 
 async def test_late_conditions_are_written_after_the_next_answers():
-    stage = Stage(status_delay=(1.0, 1.0))
-    stage.extender.accepts = [[]]
-    async with stage.running():
+    async with Stage(status_delay=(1.0, 1.0), accepts=[[]]).running() as stage:
         for name in ("a", "b"):
             await stage.run_pod(name)
         assert (stage.extender.pods_asked, stage.condition("a")) == (["a", "b"], ("", ""))
@@ -197,8 +177,7 @@ async def test_late_conditions_are_written_after_the_next_answers():
 async def test_the_node_with_the_best_score_is_taken_and_of_equal_ones_that_with_fewest_pods(
     score, node
 ):
-    stage = Stage()
-    stage.extender.accepts = [["node-1"], NODES]
+    stage = Stage(accepts=[["node-1"], NODES])
     stage.extender.scores = {"node-1": 8, NODE: score}
     async with stage.running():
         for name in ("a", "b"):
@@ -208,8 +187,7 @@ async def test_the_node_with_the_best_score_is_taken_and_of_equal_ones_that_with
 
 
 async def test_without_an_answer_about_scores_pods_are_spread():
-    stage = Stage()
-    async with stage.running():
+    async with Stage().running() as stage:
         for name in ("a", "b", "c"):
             await stage.run_pod(name)
 
@@ -217,8 +195,7 @@ async def test_without_an_answer_about_scores_pods_are_spread():
 
 
 async def test_at_weight_0_scores_are_not_asked_for():
-    stage = Stage(score_weight=0)
-    async with stage.running():
+    async with Stage(score_weight=0).running() as stage:
         await stage.run_pod("web")
 
     assert (stage.node_of("web") in NODES, stage.extender.scored) == (True, [])

@@ -96,11 +96,15 @@ class World:
             for name in names:
                 tasks.create_task(self.longhorn.create_volume(name, gib * GIB, given))
         for name in names:
-            reference = {"namespace": "default", "name": name}
-            csi = {"driver": "driver.longhorn.io", "volumeHandle": name}
-            spec = {"csi": csi, "claimRef": reference, "storageClassName": "local"}
-            self.put(kinds.PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": spec})
-            self.put(kinds.CLAIMS, {"metadata": reference, "spec": {"volumeName": name}})
+            self.claim(name)
+
+    def claim(self, volume: str) -> None:
+        """Put a PersistentVolume of a volume's name, and a claim bound to it."""
+        reference = {"namespace": "default", "name": volume}
+        csi = {"driver": "driver.longhorn.io", "volumeHandle": volume}
+        spec = {"csi": csi, "claimRef": reference, "storageClassName": "local"}
+        self.put(kinds.PERSISTENT_VOLUMES, {"metadata": {"name": volume}, "spec": spec})
+        self.put(kinds.CLAIMS, {"metadata": reference, "spec": {"volumeName": volume}})
 
     def run_pod(self, name: str, node: str, *claims: str) -> None:
         """Bind a pod with these claims to a node."""
