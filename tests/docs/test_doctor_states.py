@@ -32,7 +32,11 @@ RELEASE = Release(NAME, NAMESPACE)
 NO_LEADER: Mapping[str, Any] = {"holder": None, "slices": []}
 STARTING = {**NO_LEADER, "lease": None}
 BY_HELM = configured(RELEASE, filterVerb=None)
-BY_KUBECTL = msgspec.structs.replace(BY_HELM, by_people=frozenset({"config.yaml"}))
+
+
+def edited(config: Any) -> Any:
+    """Return a configuration that somebody has changed by hand."""
+    return msgspec.structs.replace(config, by_people=frozenset({"config.yaml"}))
 
 
 def unready(trouble: str) -> dict[str, Any]:
@@ -58,14 +62,10 @@ STATES: Mapping[str, Mapping[str, Any]] = {
         "config_map": live_settings(scheduler_extender_enabled="false"),
     },
     "An Emergency is on, by Helm": {"second_scheduler": scheduler(config=BY_HELM)},
-    "An Emergency is on, by kubectl": {"second_scheduler": scheduler(config=BY_KUBECTL)},
+    "An Emergency is on, by kubectl": {"second_scheduler": scheduler(config=edited(BY_HELM))},
     "TLS is on, and the second scheduler's configuration could not be written": {
         "instances": OVER_TLS,
-        "second_scheduler": scheduler(
-            config=msgspec.structs.replace(
-                configured(RELEASE), by_people=frozenset({"config.yaml"})
-            )
-        ),
+        "second_scheduler": scheduler(config=edited(configured(RELEASE))),
     },
     "That configuration was changed, and the second scheduler not restarted": {
         "second_scheduler": scheduler(

@@ -8,28 +8,26 @@ from extender.demand import NOBODY
 from extender.explaining import charges, expected
 from extender.holds import Asked, Timeouts
 from extender.holds.hold import Sighting
-from longhorn import Locality, NodeName
+from longhorn import NodeName
 from tests.builders import (
     GENEROUS,
     GIB,
     claim,
-    disk,
-    node,
+    nodes_of,
     pod,
     setting,
     storage_class,
     view_of,
-    volume,
+    volumes_of,
 )
 from tests.docs.pages import DOCS, inline_code, tables
 
 PAGE = DOCS / "decisions" / "0014-every-replica-counts.md"
-ROOMS = {"node-1": 120, "node-2": 80, "node-3": 75}
-NODES = [NodeName(name) for name in ROOMS]
+NODES = [NodeName(f"node-{number}") for number in (1, 2, 3)]
 SETTING = setting("allow-volume-creation-with-degraded-availability", "false")
 RECORDS: list[AnyRecord] = [
-    *(node(name, disk(maximum_bytes=gib * GIB)) for name, gib in ROOMS.items()),
-    volume("shop", size_bytes=60 * GIB, replicas=2, locality=Locality.DISABLED),
+    *nodes_of("1:120 2:80 3:75"),
+    *volumes_of("shop:60*2~"),
     storage_class("local"),
     storage_class("remote", dataLocality="disabled", numberOfReplicas="4"),
     *(claim(name, size_bytes=50 * GIB) for name in ("first", "second")),

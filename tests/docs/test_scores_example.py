@@ -5,18 +5,8 @@ from collections.abc import Iterable, Iterator
 from app.kube.resource import AnyRecord
 from extender import Balance, Extender
 from extender.scoring import Score
-from longhorn import Locality, NodeName
-from tests.builders import (
-    GENEROUS,
-    GIB,
-    bound,
-    disk,
-    node,
-    pod,
-    replica,
-    view_of,
-    volume,
-)
+from longhorn import NodeName
+from tests.builders import GENEROUS, GIB, bound, disk, node, pod, replica, view_of, volumes_of
 from tests.docs.pages import DOCS, tables
 
 PAGE = DOCS / "decisions" / "0015-scores-are-shares.md"
@@ -27,16 +17,6 @@ MAXIMUM_BYTES = 1_000 * GIB
 SIZES = {"orders": 100, "archive": 200}
 REPLICAS = {"orders": ("node-4", "node-3"), "archive": ("node-4", "node-2")}
 FAILED = ("orders", "node-3")
-
-
-def volumes(*names: str) -> list[AnyRecord]:
-    localities = {"orders": Locality.BEST_EFFORT, "archive": Locality.DISABLED}
-    return bound(
-        *(
-            volume(name, size_bytes=SIZES[name] * GIB, locality=localities[name], replicas=2)
-            for name in names
-        )
-    )
 
 
 def nodes() -> Iterator[AnyRecord]:
@@ -66,7 +46,7 @@ def replicas() -> Iterator[AnyRecord]:
 
 
 def scores(*claims: str, balance: Balance) -> list[Score]:
-    view = view_of(*nodes(), *replicas(), *volumes(*SIZES))
+    view = view_of(*nodes(), *replicas(), *bound(*volumes_of("orders:100*2 archive:200*2~")))
     found = Extender(GENEROUS, balance=balance).prioritize(pod(*claims), NODES, view)
     return [found.by_node[name] for name in NODES]
 

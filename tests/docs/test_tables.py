@@ -16,11 +16,7 @@ from app.instance.live_settings import LiveSettings
 from app.metrics import ProcessMetrics
 from app.serving.metrics import Metrics
 from app.settings import Settings
-from cli.catalogue import (
-    DISKS,
-    ERRORS,
-    REJECTIONS,
-)
+from cli.catalogue import DISKS, ERRORS, REJECTIONS
 from extender.errors import ClaimProblem
 from extender.holds.hold import End
 from extender.space import DiskRefusal
@@ -94,19 +90,11 @@ def test_the_settings_of_the_controller_are_those_of_the_service_and_one_more():
 
 
 def test_every_live_setting_has_a_row_with_its_default():
-    rows = [
-        code_in(row[0]) for row in table("settings.md", "settings-that-change-without-a-restart")
-    ]
+    rows = table("settings.md", "settings-that-change-without-a-restart")
 
-    assert dict(rows) == {
+    assert dict(code_in(row[0]) for row in rows) == {
         name: str(getattr(LiveSettings(), field)).lower() for name, field in LIVE_FIELDS.items()
     }
-
-
-def of_the_controller() -> ControllerMetrics:
-    metrics = ControllerMetrics(CollectorRegistry(), version="1")
-    metrics.show_disks(list)
-    return metrics
 
 
 def types_in(section: str) -> dict[str, str]:
@@ -130,10 +118,12 @@ def test_every_metric_has_a_row_with_its_type():
 
 def test_every_metric_of_the_controller_has_a_row_or_is_one_of_every_process():
     prefix = f"{METRIC_PREFIX}disk_schedule_"
+    controller = ControllerMetrics(CollectorRegistry(), version="1")
+    controller.show_disks(list)
     everywhere = types_of(ProcessMetrics(CollectorRegistry(), prefix[:-1], version="1"), prefix)
     rows = types_in("the-controller-of-diskschedules")
 
-    assert {**rows, **everywhere} == types_of(of_the_controller(), prefix)
+    assert {**rows, **everywhere} == types_of(controller, prefix)
     assert not rows.keys() & everywhere.keys()
     chapter = (DOCS / "metrics.md").read_text(encoding="utf-8").partition("## The controller")[2]
     assert {name.removesuffix("_total") for name in code_in(chapter)} >= everywhere.keys()

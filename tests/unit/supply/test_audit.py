@@ -22,44 +22,46 @@ def judged(*dependencies: Dependency, accepted: str = "") -> Verdict:
     return judge(output, "what pip-audit says besides", {accepted: "not exposed"})
 
 
-def test_clean():
-    assert judged(CLEAN, CLEAN) == Verdict(("known vulnerabilities in 2 packages: none",))
-
-
-def test_vulnerable():
-    assert judged(CLEAN, BAD, HOPELESS) == Verdict(
-        (
-            "bad 2.0: CVE-1, PYSEC-1; fixed in 2.1, 3.0",
-            "hopeless 3.0: PYSEC-2; fixed in no release",
-            "known vulnerabilities in 3 packages: 2",
+JUDGED: dict[str, tuple[list[Dependency], Verdict]] = {
+    "clean": ([CLEAN, CLEAN], Verdict(("known vulnerabilities in 2 packages: none",))),
+    "vulnerable": (
+        [CLEAN, BAD, HOPELESS],
+        Verdict(
+            (
+                "bad 2.0: CVE-1, PYSEC-1; fixed in 2.1, 3.0",
+                "hopeless 3.0: PYSEC-2; fixed in no release",
+                "known vulnerabilities in 3 packages: 2",
+            ),
+            is_failure=True,
         ),
-        is_failure=True,
-    )
+    ),
+    "nothing audited, since the service knows nothing": (
+        [UNKNOWN, UNKNOWN],
+        Verdict(
+            ("NOTHING AUDITED, the service knows none of 2 packages: "
+             "Dependency not found: unknown (4.0)",),
+            is_incomplete=True,
+        ),
+    ),
+    "some not audited": (
+        [CLEAN, UNKNOWN],
+        Verdict(
+            ("known vulnerabilities in 1 packages: none; "
+             "NOT AUDITED, as the service does not know them: unknown",),
+            is_incomplete=True,
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("dependencies", "verdict"), JUDGED.values(), ids=JUDGED)
+def test_what_is_said_of_dependencies(dependencies, verdict):
+    assert judged(*dependencies) == verdict
 
 
 @pytest.mark.parametrize("name", ["PYSEC-1", "CVE-1"])
 def test_an_accepted_vulnerability_is_none(name):
     assert judged(BAD, accepted=name) == Verdict(("known vulnerabilities in 1 packages: none",))
-
-
-def test_nothing_audited_since_the_service_knows_nothing():
-    assert judged(UNKNOWN, UNKNOWN) == Verdict(
-        (
-            "NOTHING AUDITED, the service knows none of 2 packages: "
-            "Dependency not found: unknown (4.0)",
-        ),
-        is_incomplete=True,
-    )
-
-
-def test_some_not_audited():
-    assert judged(CLEAN, UNKNOWN) == Verdict(
-        (
-            "known vulnerabilities in 1 packages: none; "
-            "NOT AUDITED, as the service does not know them: unknown",
-        ),
-        is_incomplete=True,
-    )
 
 
 def test_an_empty_list_is_no_audit():

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +14,13 @@ from tests import tools
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 DEPENDABOT = ROOT / ".github" / "dependabot.yml"
+
+
+def commands_of(workflow: dict[str, Any]) -> list[str]:
+    """Return what the steps of a workflow run."""
+    return [
+        step.get("run", "") for job in workflow["jobs"].values() for step in job.get("steps", ())
+    ]
 
 
 def _run(*command: str) -> None:
@@ -51,7 +59,8 @@ def test_an_action_is_one_commit_everywhere():
 
 def test_nothing_is_released_without_a_digest_of_the_base_image():
     """The job that checks it is one that all others wait for."""
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    jobs = release["jobs"]
     checking = [
         name
         for name, job in jobs.items()
@@ -65,31 +74,15 @@ def test_nothing_is_released_without_a_digest_of_the_base_image():
 
     assert checking == ["version"]
     assert all("version" in waits_for(name) for name in jobs if name != "version")
-    assert not any(
-        "PYTHON_IMAGE" in step.get("run", "")
-        for job in jobs.values()
-        for step in job.get("steps", ())
-    )
+    assert not any("PYTHON_IMAGE" in command for command in commands_of(release))
 
 
 def test_every_make_target_of_a_workflow_is_there():
-    targets = {
-        line.partition(":")[0]
-        for line in (ROOT / "Makefile").read_text().splitlines()
-        if ":" in line
-    }
-    steps = [
-        step.get("run", "")
-        for path in WORKFLOWS
-        for job in yaml.safe_load(path.read_text())["jobs"].values()
-        for step in job.get("steps", ())
+    targets = {*re.findall(r"^([^:\n]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)}
+    commands = [
+        command for path in WORKFLOWS for command in commands_of(yaml.safe_load(path.read_text()))
     ]
-    wanted = {
-        words[1]
-        for step in steps
-        for line in step.splitlines()
-        if (words := line.split())[:1] == ["make"]
-    }
+    wanted = {*re.findall(r"^ *make +(\S+)", "\n".join(commands), re.MULTILINE)}
 
     assert wanted
     assert wanted <= targets
