@@ -70,121 +70,76 @@ def plan(*steps: StepReport, placed: int = 0, pending: int = 0) -> PlanReport:
     )
 
 
-def step(title: str, nodes: Iterable[NodeReport] = (), *events: Event) -> StepReport:
-    """Build a step without warnings."""
-    return StepReport(title=title, nodes=tuple(nodes), events=events)
+def step(
+    title: str, nodes: Iterable[NodeReport] = (), *events: Event, warning: PlanWarning | None = None
+) -> StepReport:
+    """Build a step that removes no nodes."""
+    warnings = () if warning is None else (warning,)
+    return StepReport(title=title, nodes=tuple(nodes), events=events, warnings=warnings)
+
+
+_NO_ROOM = Reason(
+    code="insufficient_storage",
+    text="no disk of the Longhorn node has room for a volume of 120 GiB",
+    nodes=("node-a1", "node-a2", "node-b1"),
+    remedy="Add a disk, free one, or ask for less.",
+)
 
 
 def example() -> PlanReport:
     """Build the plan of a small shop: more replicas of its database, then a node is drained."""
     logs, web = "shop/logs", "shop/web-assets"
     data = [f"shop/data-db-{number}" for number in range(4)]
-    a1 = _busy(
-        node(
-            "node-a1",
-            disk("ssd-1", replica(logs, 40), replica(data[0], 60), used_gib=45, reserved_gib=10,
-                 maximum_gib=200, limit_gib=190),
-            disk("ssd-2", replica(web, 20), used_gib=12),
-            zone="east",
-        ),
-        4500,
+    a1 = node(
+        "node-a1",
+        disk("ssd-1", replica(logs, 40), replica(data[0], 60), used_gib=45, reserved_gib=10,
+             maximum_gib=200, limit_gib=190),
+        disk("ssd-2", replica(web, 20), used_gib=12),
+        zone="east",
     )  # fmt: skip
-    a2 = _busy(
-        node(
-            "node-a2",
-            disk("ssd-1", replica(data[0], 60), used_gib=30, scheduled_gib=75),
-            disk("hdd-1", maximum_gib=50, limit_gib=50, problem="scheduling is disabled"),
-            zone="east",
-        ),
-        1500,
+    a2 = node(
+        "node-a2",
+        disk("ssd-1", replica(data[0], 60), used_gib=30, scheduled_gib=75),
+        disk("hdd-1", maximum_gib=50, limit_gib=50, problem="scheduling is disabled"),
+        zone="east",
     )
-    b1 = _busy(
-        node(
-            "node-b1",
-            disk("ssd-1", replica(logs, 40), replica(web, 20), used_gib=25),
-            disk("ssd-2", replica(data[0], 60, failed=True), used_gib=60),
-            zone="west",
-        ),
-        3000,
+    b1 = node(
+        "node-b1",
+        disk("ssd-1", replica(logs, 40), replica(web, 20), used_gib=25),
+        disk("ssd-2", replica(data[0], 60, failed=True), used_gib=60),
+        zone="west",
     )
-    now = StepReport(
-        title="now",
-        nodes=(a1, a2, b1),
-        warnings=(
-            PlanWarning(
-                code="degraded",
-                object="Volume shop/data-db-0",
-                text="one of its 3 replicas has failed",
-            ),
+    a1, a2, b1 = _busy(a1, 4500), _busy(a2, 1500), _busy(b1, 3000)
+    degraded = PlanWarning(
+        code="degraded", object="Volume shop/data-db-0", text="one of its 3 replicas has failed"
+    )
+    a1_placed = _with_new(a1, ("ssd-1", data[1], 20), ("ssd-2", data[2], 30))
+    a2_placed = _with_new(a2, ("ssd-1", data[1], 20))
+    b1_placed = _with_new(b1, ("ssd-1", data[1], 20), ("ssd-1", data[2], 30))
+    why_not = "its StatefulSet makes it once shop/db-3 runs"
+    place = step(
+        "place StatefulSet shop/db, 3 pods",
+        [a1_placed, a2_placed, b1_placed],
+        _placed("shop/db-1", 87.0, data[1], 20, "node-a2/ssd-1 node-a1/ssd-1 node-b1/ssd-1"),
+        _placed("shop/db-2", 61.0, data[2], 30, "node-b1/ssd-1 node-a1/ssd-2 nowhere"),
+        Event(kind=Kind.PENDING, object="shop/db-3", reasons=(_NO_ROOM,)),
+        Event(kind=Kind.NOT_CREATED, object="shop/db-4", text=why_not),
+        warning=PlanWarning(
+            code="over_limit",
+            object="Disk ssd-1 of node-b1",
+            text="is scheduled beyond its limit by 10.0 GiB",
         ),
     )
-    a2_placed = _with(a2, _add(a2.disks[0], replica(data[1], 20, new=True)), a2.disks[1])
-    b1_placed = _with(
-        b1, _add(b1.disks[0], replica(data[1], 20, new=True), replica(data[2], 30, new=True)),
-        b1.disks[1],
-    )  # fmt: skip
-    a1_placed = _with(
-        a1, _add(a1.disks[0], replica(data[1], 20, new=True)),
-        _add(a1.disks[1], replica(data[2], 30, new=True)),
-    )  # fmt: skip
-    place = StepReport(
-        title="place StatefulSet shop/db, 3 pods",
-        nodes=(a1_placed, a2_placed, b1_placed),
-        events=(
-            Event(
-                kind=Kind.PLACED,
-                object="shop/db-1",
-                node="node-a2",
-                score=87.0,
-                volumes=(
-                    _volume(data[1], 20, ("node-a2", "ssd-1"), ("node-a1", "ssd-1"),
-                            ("node-b1", "ssd-1")),
-                ),
-            ),
-            Event(
-                kind=Kind.PLACED,
-                object="shop/db-2",
-                node="node-b1",
-                score=61.0,
-                volumes=(
-                    _volume(data[2], 30, ("node-b1", "ssd-1"), ("node-a1", "ssd-2"), None),
-                ),
-            ),
-            Event(
-                kind=Kind.PENDING,
-                object="shop/db-3",
-                reasons=(
-                    Reason(
-                        code="insufficient_storage",
-                        text="no disk of the Longhorn node has room for a volume of 120 GiB",
-                        nodes=("node-a1", "node-a2", "node-b1"),
-                        remedy="Add a disk, free one, or ask for less.",
-                    ),
-                ),
-            ),
-            Event(
-                kind=Kind.NOT_CREATED,
-                object="shop/db-4",
-                text="its StatefulSet makes it once shop/db-3 runs",
-            ),
-        ),
-        warnings=(
-            PlanWarning(
-                code="over_limit",
-                object="Disk ssd-1 of node-b1",
-                text="is scheduled beyond its limit by 10.0 GiB",
-            ),
-        ),
-    )  # fmt: skip
     drain = StepReport(
         title="drain node-a1",
         removed_nodes=("node-a1",),
-        nodes=(_with(a2_placed, *a2_placed.disks, problem="is cordoned"),),
+        nodes=(msgspec.structs.replace(a2_placed, problem="is cordoned"),),
         events=(
             Event(kind=Kind.MOVED, object="shop/db-0", before="node-a1", node="node-b1"),
             Event(kind=Kind.LOST, object="shop/debug", text="nothing makes it again"),
         ),
     )
+    now = step("now", [a1, a2, b1], warning=degraded)
     return plan(now, place, drain, placed=3, pending=2)
 
 
@@ -210,22 +165,21 @@ def large(nodes: int, disks: int, *, zones: int = 3, replicas: int = 3) -> PlanR
         )
         for number in range(nodes)
     )
-    first = found[0]
-    changed = _with(
-        first, _add(first.disks[0], replica("space/new", 10, new=True)), *first.disks[1:]
-    )
+    changed = _with_new(found[0], (found[0].disks[0].name, "space/new", 10))
     return plan(step("now", found), step("place Pod space/pod", [changed]))
 
 
-def _volume(name: str, size_gib: int, *places: tuple[str, str] | None) -> PlannedVolume:
-    return PlannedVolume(
-        name=name,
+def _placed(pod: str, score: float, volume: str, size_gib: int, places: str) -> Event:
+    """Build the event of a pod whose new volume has a replica at each of these places."""
+    found = [each.partition("/") for each in places.split()]
+    replicas = [Place(node=node, disk=disk) if disk else Place() for node, _, disk in found]
+    made = PlannedVolume(
+        name=volume,
         size_bytes=size_gib * GIB,
         locality="best-effort",
-        replicas=tuple(
-            Place() if place is None else Place(node=place[0], disk=place[1]) for place in places
-        ),
+        replicas=tuple(replicas),
     )
+    return Event(kind=Kind.PLACED, object=pod, node=replicas[0].node, score=score, volumes=(made,))
 
 
 def _busy(found: NodeReport, requested_millicores: int) -> NodeReport:
@@ -239,14 +193,17 @@ def _busy(found: NodeReport, requested_millicores: int) -> NodeReport:
     )
 
 
-def _with(found: NodeReport, *disks: DiskReport, problem: str = "") -> NodeReport:
-    return msgspec.structs.replace(found, disks=disks, problem=problem)
-
-
-def _add(found: DiskReport, *replicas: ReplicaReport) -> DiskReport:
-    added_bytes = sum(each.size_bytes for each in replicas)
-    return msgspec.structs.replace(
-        found,
-        replicas=(*found.replicas, *replicas),
-        scheduled_bytes=found.scheduled_bytes + added_bytes,
-    )
+def _with_new(found: NodeReport, *replicas: tuple[str, str, int]) -> NodeReport:
+    """Return a node with more replicas: for each a disk, the volume, and its size in GiB."""
+    disks = []
+    for old in found.disks:
+        new = tuple(replica(of, gib, new=True) for name, of, gib in replicas if name == old.name)
+        added_bytes = sum(each.size_bytes for each in new)
+        disks.append(
+            msgspec.structs.replace(
+                old,
+                replicas=(*old.replicas, *new),
+                scheduled_bytes=old.scheduled_bytes + added_bytes,
+            )
+        )
+    return msgspec.structs.replace(found, disks=tuple(disks))
