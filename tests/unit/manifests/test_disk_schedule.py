@@ -1,58 +1,26 @@
 """The definition of DiskSchedule is that of Longhorn's open implementation, but for its words.
 
 What is compared is what an API server acts on. Source: longhorn-manager PR 4366 at c65c877,
-k8s/crds.yaml and k8s/pkg/apis/longhorn/v1beta2/diskSchedule.go.
+k8s/crds.yaml and k8s/pkg/apis/longhorn/v1beta2/diskSchedule.go; its schema is in tests/data.
 """
 
+import json
 from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
 
-from tests.unit.manifests.rendered import MANIFESTS, Object, check
+from tests.unit.manifests.rendered import MANIFESTS, ROOT, check
 
 OLDEST = "1.26"
-
-TEXT = {"type": "string"}
-BYTES = {"type": "integer", "format": "int64"}
-ENTRY = {
-    "type": "object",
-    "required": ["state"],
-    "properties": {"state": TEXT, "scheduledSize": BYTES},
-}
-CONDITION_FIELDS = ("type", "status", "reason", "message", "lastProbeTime", "lastTransitionTime")
-IMMUTABLE = {**TEXT, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
-SPEC = {
-    "type": "object",
-    "required": ["name", "nodeID"],
-    "properties": {
-        "name": IMMUTABLE,
-        "nodeID": IMMUTABLE,
-        "replicas": {"type": "object", "additionalProperties": BYTES},
-        "backingImages": {"type": "object", "additionalProperties": BYTES},
-    },
-}
-STATUS = {
-    "type": "object",
-    "properties": {
-        "replicas": {"type": "object", "additionalProperties": ENTRY},
-        "backingImages": {"type": "object", "additionalProperties": ENTRY},
-        "storageScheduled": BYTES,
-        "conditions": {
-            "type": "array",
-            "nullable": True,
-            "items": {"type": "object", "properties": dict.fromkeys(CONDITION_FIELDS, TEXT)},
-        },
-    },
-}
-
-
-@pytest.fixture(scope="module")
-def definition() -> Object:
-    path = MANIFESTS / "disk-schedule" / "crd.yaml"
-    found: Object = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return found
+LONGHORNS: Any = json.loads(
+    (ROOT / "tests/data/longhorn-crds/diskschedules.json").read_text(encoding="utf-8")
+)
+DEFINITION: Any = yaml.safe_load(
+    (MANIFESTS / "disk-schedule" / "crd.yaml").read_text(encoding="utf-8")
+)
+[VERSION] = DEFINITION["spec"]["versions"]
 
 
 def without_words(value: Any) -> Any:
@@ -68,48 +36,40 @@ def without_words(value: Any) -> Any:
     }
 
 
-def test_it_is_served_as_longhorns_kind(definition):
-    spec = definition["spec"]
+def test_it_is_served_as_longhorns_kind():
+    spec = DEFINITION["spec"]
 
-    assert definition["metadata"]["name"] == "diskschedules.longhorn.io"
-    assert (spec["group"], spec["scope"]) == ("longhorn.io", "Namespaced")
+    assert DEFINITION["metadata"]["name"] == f"{LONGHORNS['plural']}.{LONGHORNS['group']}"
+    assert (spec["group"], spec["scope"]) == (LONGHORNS["group"], LONGHORNS["scope"])
     assert spec["names"] == {
-        "kind": "DiskSchedule",
+        "kind": LONGHORNS["kind"],
         "listKind": "DiskScheduleList",
-        "plural": "diskschedules",
+        "plural": LONGHORNS["plural"],
         "singular": "diskschedule",
         "shortNames": ["lhds"],
     }
-    [version] = spec["versions"]
-    assert (version["name"], version["served"], version["storage"]) == ("v1beta2", True, True)
-    assert version["subresources"] == {"status": {}}
+    served = (VERSION["name"], VERSION["served"], VERSION["storage"])
+    assert served == (LONGHORNS["version"], True, True)
+    assert VERSION["subresources"] == {"status": {}}
 
 
-def test_it_shows_node_and_disk(definition):
-    [version] = definition["spec"]["versions"]
-
-    assert without_words(version["additionalPrinterColumns"]) == [
+def test_it_shows_node_and_disk():
+    assert without_words(VERSION["additionalPrinterColumns"]) == [
         {"name": "Node", "type": "string", "jsonPath": ".spec.nodeID"},
         {"name": "Disk", "type": "string", "jsonPath": ".spec.name"},
     ]
 
 
-def test_it_has_longhorns_fields(definition):
-    [version] = definition["spec"]["versions"]
-    schema = without_words(version["schema"]["openAPIV3Schema"])
+def test_it_has_longhorns_fields():
+    schema = without_words(VERSION["schema"]["openAPIV3Schema"])
 
-    assert schema == {
-        "type": "object",
-        "properties": {
-            "apiVersion": TEXT,
-            "kind": TEXT,
-            "metadata": {"type": "object"},
-            "spec": SPEC,
-            "status": STATUS,
-        },
-    }
+    assert schema == without_words(LONGHORNS["schema"])
+    immutable = [{"rule": "self == oldSelf"}]
+    for field in ("name", "nodeID"):
+        rules = schema["properties"]["spec"]["properties"][field]["x-kubernetes-validations"]
+        assert rules == immutable
 
 
 @pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
-def test_kubernetes_accepts_it(definition, version):
-    check(definition, version)
+def test_kubernetes_accepts_it(version):
+    check(DEFINITION, version)
