@@ -31,30 +31,23 @@ def without_room(node: Object, *sizes: int, replicas: tuple[Object, ...] = (), p
     return volumes_without_room([node], replicas, wanted, {OVER_PROVISIONING: str(percent)})
 
 
-@pytest.mark.parametrize(
-    ("percent", "expected"),
-    [
-        pytest.param(50, 2, id="less-than-the-disk"),
-        pytest.param(100, 1, id="the-disk"),
-        pytest.param(200, 0, id="more-than-the-disk"),
-    ],
-)
+@pytest.mark.parametrize(("percent", "expected"), [(50, 2), (100, 1), (200, 0)])
 def test_reserved_bytes_and_over_provisioning_count(percent, expected):
     node = longhorn_node(NODE, {"a": DiskSpec(size_bytes=100, reserved_bytes=10)})
 
     assert without_room(node, 46, 46, percent=percent) == expected
 
 
-@pytest.mark.parametrize(
-    ("other", "expected"),
-    [
-        pytest.param(replica("other", 50), 1, id="on-the-same-disk"),
-        pytest.param(replica("other", 50, disk="b"), 0, id="on-the-other-disk"),
-        pytest.param(replica("other", 50, node="node-2"), 0, id="on-another-node"),
-        pytest.param(replica("other", 50, disk=""), 0, id="on-none"),
-        pytest.param(replica("v1", 50), 0, id="of-a-volume-that-is-wanted"),
-    ],
-)
+OTHERS = {
+    "on the same disk": (replica("other", 50), 1),
+    "on the other disk": (replica("other", 50, disk="b"), 0),
+    "on another node": (replica("other", 50, node="node-2"), 0),
+    "on none": (replica("other", 50, disk=""), 0),
+    "of a volume that is wanted": (replica("v1", 50), 0),
+}
+
+
+@pytest.mark.parametrize(("other", "expected"), OTHERS.values(), ids=OTHERS)
 def test_replicas_of_other_volumes_take_their_room(other, expected):
     node = longhorn_node(NODE, {"a": 100, "b": 50})
 

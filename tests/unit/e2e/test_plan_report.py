@@ -23,23 +23,20 @@ def row(**fields: Any) -> PlanRow:
     return PlanRow(**{**defaults, **fields})
 
 
-@pytest.mark.parametrize(
-    ("found", "difference"),
-    [
-        pytest.param(row(), "none", id="as-all-plans"),
-        pytest.param(row(planned=Span(1, 2)), "number by chance", id="within-the-span"),
-        pytest.param(
-            row(planned_by_node=((2, 0),), is_determined=False), "other nodes", id="other-nodes"
-        ),
-        pytest.param(row(planned_by_node=((2, 0),)), "**not as planned**", id="determined-nodes"),
-        pytest.param(row(planned=Span(3, 3)), "**not as planned**", id="fewer-pods"),
-        pytest.param(
-            row(planned_waiting={"web": Span(0, 0)}), "**not as planned**", id="other-workload"
-        ),
-    ],
-)
+UNLIKE = "**not as planned**"
+DIFFERENCES = {
+    "as all plans": (row(), "none"),
+    "within the span": (row(planned=Span(1, 2)), "number by chance"),
+    "other nodes": (row(planned_by_node=((2, 0),), is_determined=False), "other nodes"),
+    "determined nodes": (row(planned_by_node=((2, 0),)), UNLIKE),
+    "fewer pods": (row(planned=Span(3, 3)), UNLIKE),
+    "other workload": (row(planned_waiting={"web": Span(0, 0)}), UNLIKE),
+}
+
+
+@pytest.mark.parametrize(("found", "difference"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_differences(found, difference):
-    assert found.is_foretold == (difference != "**not as planned**")
+    assert found.is_foretold == (difference != UNLIKE)
     assert render_plans([found]).rstrip().endswith(f"| {difference} |")
 
 

@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -36,24 +36,19 @@ def request(body: bytes) -> bytes:
     return http_message("POST /filter?timeout=5s HTTP/1.1\r\nHost: 10.96.0.10:80", body)
 
 
-ASKED = request(
-    msgspec.json.encode(
-        {
-            "Pod": {
-                "metadata": {"name": "db-0", "namespace": "shop", "uid": "some-uid"},
-                "status": {"nominatedNodeName": "node-2"},
-            },
-            "NodeNames": ["node-1", "node-2", "node-3", "node-4"],
-        }
-    )
-)
+POD = {
+    "metadata": {"name": "db-0", "namespace": "shop", "uid": "some-uid"},
+    "status": {"nominatedNodeName": "node-2"},
+}
+NODES = ["node-1", "node-2", "node-3", "node-4"]
+ASKED = request(msgspec.json.encode({"Pod": POD, "NodeNames": NODES}))
 
 
-class Client:
+class Client(NamedTuple):
     """A connection to the proxy."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
 
     async def ask(self, request: bytes) -> bytes:
         self.writer.write(request)
