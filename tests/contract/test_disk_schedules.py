@@ -13,7 +13,7 @@ from kubernetes_asyncio.client import ApiClient
 
 from app.disk_schedule.objects import KnownNode, deletion_patch, new_object
 from longhorn import DiskId, DiskName, NodeName
-from tests.contract.exchange import Reply, ask
+from tests.contract.exchange import Folder, Reply, ask
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.installation import MANIFESTS
 from tests.e2e.waiting import until
@@ -48,19 +48,21 @@ async def conditions(api_client: ApiClient) -> dict[str, str]:
 
 
 @pytest.fixture
-def path(conditions: dict[str, str], namespace: str) -> str:
+def schedules(api_client: ApiClient, conditions: dict[str, str], namespace: str) -> Folder:
     assert conditions
-    return f"/apis/longhorn.io/v1beta2/namespaces/{namespace}/diskschedules"
+    path = f"/apis/longhorn.io/v1beta2/namespaces/{namespace}/diskschedules"
+    return Folder(api_client, path, apiVersion="longhorn.io/v1beta2", kind="DiskSchedule")
 
 
-def schedule(name: str = "uuid-1", **fields: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "DiskSchedule",
-        "metadata": {"name": name},
-        "spec": {"name": "disk-1", "nodeID": "node-1", "replicas": {}, "backingImages": {}},
-        **fields,
-    }
+def spec(**replicas: int) -> dict[str, Any]:
+    """Return what is asked of disk-1 of node-1."""
+    return {"name": "disk-1", "nodeID": "node-1", "replicas": replicas, "backingImages": {}}
+
+
+@pytest.fixture
+async def created(schedules: Folder) -> Reply:
+    """Create a DiskSchedule of which nothing is asked."""
+    return await schedules.create(spec=spec())
 
 
 def changed(stored: Reply, part: str, **fields: Any) -> dict[str, Any]:
@@ -84,35 +86,33 @@ async def test_kubectl_finds_it_by_its_short_name(api_client, conditions):
 
 
 @pytest.mark.parametrize("field", ["name", "nodeID"])
-async def test_scenario_41_name_and_node_cannot_be_changed(api_client, path, field):
-    created = await ask(api_client, "POST", path, body=schedule())
-
+async def test_scenario_41_name_and_node_cannot_be_changed(schedules, created, field):
     body = changed(created, "spec", **{field: "other"})
-    refused = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+    refused = await schedules.put(body)
 
     assert refused.refusal == (422, "Invalid")
     assert refused.wrong_fields == {f"spec.{field}"}
 
 
 @pytest.mark.parametrize("field", ["name", "nodeID"])
-async def test_name_and_node_are_required(api_client, path, field):
-    spec = {name: "some" for name in ("name", "nodeID") if name != field}
+async def test_name_and_node_are_required(schedules, field):
+    other = {name: "some" for name in ("name", "nodeID") if name != field}
 
-    refused = await ask(api_client, "POST", path, body=schedule(spec=spec))
+    refused = await schedules.post(schedules.body(spec=other))
 
     assert refused.refusal == (422, "Invalid")
     assert f"spec.{field}" in refused.wrong_fields
 
 
-async def test_the_object_and_its_status_are_written_apart(api_client, path):
+async def test_the_object_and_its_status_are_written_apart(schedules):
     entry = {"r": {"state": "scheduled", "scheduledSize": 2**40}}
-    created = await ask(api_client, "POST", path, body=schedule(status={"replicas": entry}))
+    created = await schedules.create(spec=spec(), status={"replicas": entry})
 
     body = changed(created, "status", replicas=entry, storageScheduled=2**40)
-    as_object = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+    as_object = await schedules.put(body)
     body = changed(as_object, "spec", replicas={"r": 1})
     body["status"] = {"replicas": entry, "storageScheduled": 2**40}
-    as_status = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+    as_status = await schedules.put(body, "a/status")
 
     assert "status" not in created.json
     assert "status" not in as_object.json
@@ -120,103 +120,89 @@ async def test_the_object_and_its_status_are_written_apart(api_client, path):
     assert as_status.json["status"] == {"replicas": entry, "storageScheduled": 2**40}
 
 
-async def test_the_status_is_written_with_the_version_that_the_object_got(api_client, path):
+async def test_the_status_is_written_with_the_version_that_the_object_got(schedules, created):
     """So are requirements that are purged, and after them the entries."""
-    created = await ask(api_client, "POST", path, body=schedule())
     body = {"metadata": {"resourceVersion": created.version}, "spec": {"replicas": {"r": 1}}}
-    written = await ask(api_client, "PATCH", f"{path}/uuid-1", body=body)
+    written = await schedules.patch(body)
 
     status = {"replicas": {"r": {"state": "scheduled", "scheduledSize": 1}}}
     stale = {"metadata": {"resourceVersion": created.version}, "status": status}
     newest = {"metadata": {"resourceVersion": written.version}, "status": status}
-    refused = await ask(api_client, "PATCH", f"{path}/uuid-1/status", body=stale)
-    taken = await ask(api_client, "PATCH", f"{path}/uuid-1/status", body=newest)
+    refused = await schedules.patch(stale, "a/status")
+    taken = await schedules.patch(newest, "a/status")
 
     assert refused.refusal == (409, "Conflict")
     assert (taken.status, taken.json["status"]) == (200, status)
 
 
-@pytest.mark.parametrize("subresource", ["", "/status"])
-async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(api_client, path, subresource):
-    created = await ask(api_client, "POST", path, body=schedule())
+@pytest.mark.parametrize("name", ["a", "a/status"], ids=["object", "status"])
+async def test_scenario_39_a_write_of_an_old_version_is_a_conflict(schedules, created, name):
     asked = changed(created, "spec", replicas={"r": 2**30})
-    await ask(api_client, "PUT", f"{path}/uuid-1", body=asked)
+    await schedules.put(asked)
 
     body = changed(created, "status", storageScheduled=1)
-    refused = await ask(api_client, "PUT", f"{path}/uuid-1{subresource}", body=body)
+    refused = await schedules.put(body, name)
 
     assert refused.refusal == (409, "Conflict")
-    assert "status" not in (await ask(api_client, "GET", f"{path}/uuid-1")).json
+    assert "status" not in (await schedules.read()).json
 
 
-async def test_a_patch_takes_single_names_out(api_client, path):
-    body = schedule(spec={"name": "disk-1", "nodeID": "node-1", "replicas": {"a": 1, "b": 2}})
-    created = await ask(api_client, "POST", path, body=body)
+async def test_a_patch_takes_single_names_out(schedules):
+    created = await schedules.create(spec=spec(a=1, b=2))
 
     patch = {"metadata": {"resourceVersion": created.version}, "spec": {"replicas": {"a": None}}}
-    patched = await ask(api_client, "PATCH", f"{path}/uuid-1", body=patch)
+    patched = await schedules.patch(patch)
 
     assert patched.json["spec"]["replicas"] == {"b": 2}
 
 
 @pytest.mark.parametrize("value", [None, [], [{"type": "Ready", "status": "True"}]])
-async def test_conditions_may_be_null(api_client, path, value):
-    created = await ask(api_client, "POST", path, body=schedule())
-
+async def test_conditions_may_be_null(schedules, created, value):
     body = changed(created, "status", conditions=value)
-    written = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+    written = await schedules.put(body, "a/status")
 
     assert (written.status, written.json["status"]["conditions"]) == (200, value)
 
 
-async def test_an_entry_says_its_state(api_client, path):
-    created = await ask(api_client, "POST", path, body=schedule())
-
+async def test_an_entry_says_its_state(schedules, created):
     body = changed(created, "status", replicas={"r": {"scheduledSize": 1}})
-    refused = await ask(api_client, "PUT", f"{path}/uuid-1/status", body=body)
+    refused = await schedules.put(body, "a/status")
 
     assert refused.refusal == (422, "Invalid")
     assert "status.replicas.r.state" in refused.wrong_fields
 
 
 @pytest.mark.parametrize("size", [0, -1, 2**63 - 1])
-async def test_any_size_of_64_bits_may_be_asked_for(api_client, path, size):
+async def test_any_size_of_64_bits_may_be_asked_for(schedules, size):
     """Longhorn's webhook refuses negative ones; without it they come, and mean nothing."""
-    spec = {"name": "disk-1", "nodeID": "node-1", "replicas": {"r": size}}
-
-    created = await ask(api_client, "POST", path, body=schedule(spec=spec))
+    created = await schedules.create(spec=spec(r=size))
 
     assert created.json["spec"]["replicas"] == {"r": size}
 
 
-async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(api_client, path):
-    metadata = {"name": "uuid-1", "finalizers": ["longhorn.io"]}
-    await ask(api_client, "POST", path, body=schedule(metadata=metadata))
+async def test_scenario_33_a_deleted_object_stays_until_its_finalizer_is_gone(schedules):
+    await schedules.create(spec=spec(), metadata={"finalizers": ["longhorn.io"]})
 
-    await ask(api_client, "DELETE", f"{path}/uuid-1")
-    deleting = await ask(api_client, "GET", f"{path}/uuid-1")
+    await schedules.delete()
+    deleting = await schedules.read()
     body = {"metadata": {"resourceVersion": deleting.version, "finalizers": None}}
-    await ask(api_client, "PATCH", f"{path}/uuid-1", body=body)
-    gone = await ask(api_client, "GET", f"{path}/uuid-1")
+    await schedules.patch(body)
+    gone = await schedules.read()
 
     assert deleting.json["metadata"]["deletionTimestamp"]
     assert gone.status == 404
 
 
-async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_own(
-    api_client, path
-):
+async def test_scenario_42_the_disk_that_replaces_another_has_an_object_of_its_own(schedules):
     """Both have the name and the node of the disk: the UUID tells them apart."""
-    await ask(api_client, "POST", path, body=schedule("uuid-1"))
+    created = await schedules.create("uuid-1", "uuid-2", spec=spec())
 
-    created = await ask(api_client, "POST", path, body=schedule("uuid-2"))
-
-    assert created.status == 201
+    assert created.json["metadata"]["name"] == "uuid-2"
     assert created.json["spec"]["replicas"] == {}
 
 
 async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_node(
-    api_client, path, namespace
+    schedules, namespace
 ):
     node = KnownNode(NodeName("node-1"), "3c7bb5d2-4d0c-4b4c-8a1c-000000000001", {})
     body = new_object(node, DiskName("disk-1"), DiskId("uuid-1"), namespace)
@@ -224,12 +210,12 @@ async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_no
     lasting = new_object(node, DiskName("disk-2"), DiskId("uuid-2"), namespace)
     del lasting["metadata"]["ownerReferences"]
 
-    created = await ask(api_client, "POST", path, body=body)
-    await ask(api_client, "POST", path, body=lasting)
-    again = await ask(api_client, "POST", path, body=lasting)
+    created = await schedules.post(body)
+    await schedules.post(lasting)
+    again = await schedules.post(lasting)
 
     async def is_found() -> bool:  # a kind that was just defined may be listed a moment late
-        answer = await ask(api_client, "GET", path, query={"labelSelector": "longhornnode=node-1"})
+        answer = await schedules.list(labelSelector="longhornnode=node-1")
         return "uuid-2" in [each["metadata"]["name"] for each in answer.json["items"]]
 
     assert (created.status, again.refusal) == (201, (409, "AlreadyExists"))
@@ -238,21 +224,18 @@ async def test_the_object_that_the_controller_makes_is_taken_and_found_by_its_no
     assert owner == body["metadata"]["ownerReferences"][0]
 
 
-async def test_what_has_changed_since_it_was_seen_is_not_deleted(api_client, path):
-    created = await ask(api_client, "POST", path, body=schedule())
-    annotated = await ask(
-        api_client, "PATCH", f"{path}/uuid-1", body=deletion_patch(created.version)
-    )
-    late = await ask(api_client, "PATCH", f"{path}/uuid-1", body=deletion_patch(created.version))
+async def test_what_has_changed_since_it_was_seen_is_not_deleted(schedules, created):
+    annotated = await schedules.patch(deletion_patch(created.version))
+    late = await schedules.patch(deletion_patch(created.version))
     body = changed(annotated, "spec", replicas={"r": 1})
-    asked = await ask(api_client, "PUT", f"{path}/uuid-1", body=body)
+    asked = await schedules.put(body)
 
     def seen(version: str) -> dict[str, Any]:
         return {"preconditions": {"resourceVersion": version}}
 
-    kept = await ask(api_client, "DELETE", f"{path}/uuid-1", body=seen(annotated.version))
-    gone = await ask(api_client, "DELETE", f"{path}/uuid-1", body=seen(asked.version))
+    kept = await schedules.delete(body=seen(annotated.version))
+    gone = await schedules.delete(body=seen(asked.version))
 
     assert (annotated.status, late.refusal) == (200, (409, "Conflict"))
     assert (kept.refusal, gone.status) == ((409, "Conflict"), 200)
-    assert (await ask(api_client, "GET", f"{path}/uuid-1")).status == 404
+    assert (await schedules.read()).status == 404
