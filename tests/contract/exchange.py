@@ -112,8 +112,9 @@ class Folder:
         assert {reply.status for reply in replies} == {201}
         return replies[-1]
 
-    async def post(self, body: object) -> Reply:
-        return await ask(self._api_client, "POST", self.path, body=body)
+    async def post(self, body: object, name: str = "") -> Reply:
+        path = f"{self.path}/{name}" if name else self.path
+        return await ask(self._api_client, "POST", path, body=body)
 
     async def read(self, name: str = "a") -> Reply:
         return await ask(self._api_client, "GET", f"{self.path}/{name}")
