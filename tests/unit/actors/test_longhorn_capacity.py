@@ -11,6 +11,8 @@ from tests.actors.longhorn import DiskSpec, longhorn_node, storage_class
 from tests.actors.longhorn.capacity import capacity
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running, world_of
 
+pytestmark = VIRTUAL_TIME
+
 
 def published(world: World) -> dict[tuple[str, str], tuple[int, int]]:
     """Return sum and maximum in GiB by class and node."""
@@ -23,7 +25,6 @@ def published(world: World) -> dict[tuple[str, str], tuple[int, int]]:
     }
 
 
-@VIRTUAL_TIME
 async def test_capacities_are_behind_by_up_to_a_poll():
     world = World()
     world.add_node("node-1", 100, 50)
@@ -38,7 +39,6 @@ async def test_capacities_are_behind_by_up_to_a_poll():
         assert published(world)["local", "node-1"][0] == 140
 
 
-@VIRTUAL_TIME
 async def test_capacities_follow_nodes_and_classes():
     immediate = storage_class("immediate", binding="Immediate")
     foreign = {**storage_class("foreign"), "provisioner": "other"}
@@ -58,7 +58,6 @@ async def test_capacities_follow_nodes_and_classes():
         await world.until(lambda: published(world) == {("local", "node-2"): (200, 200)}, within=2)
 
 
-@VIRTUAL_TIME
 async def test_a_new_persistent_volume_has_its_class_asked_anew():
     async with running(world_of(100)) as world:
         await world.provision("data", dataLocality="disabled")
@@ -92,7 +91,6 @@ def test_over_provisioning_counts_in_whole_numbers():
     assert capacity(node, storage_class("local"), settings) == Capacity(151 + 16, 151)
 
 
-@VIRTUAL_TIME
 async def test_nothing_is_published_while_a_setting_cannot_be_read():
     name = "allow-empty-node-selector-volume"
     async with running(world_of(100, settings={name: "perhaps"})) as world:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 
 from tests.actors import api as kinds
 from tests.actors.api import Api, Key, Object
@@ -17,6 +18,8 @@ from tests.actors.longhorn.release import (
     POD_SCHEDULING_TIMEOUT,
 )
 from tests.unit.actors.world import EPOCH, NAMESPACE, VIRTUAL_TIME, World, running, world_of
+
+pytestmark = VIRTUAL_TIME
 
 NODES = ["node-1", "node-2"]
 Answer = Callable[[Object], Awaitable[Object]]
@@ -104,7 +107,6 @@ async def accepted(answer: Answer, pod: Object) -> list[str]:
     return names
 
 
-@VIRTUAL_TIME
 async def test_settings_are_made_with_their_defaults_and_others_stay():
     world = two_nodes({"storage-over-provisioning-percentage": "200"})
     async with upgraded(world):
@@ -122,7 +124,6 @@ async def test_settings_are_made_with_their_defaults_and_others_stay():
     assert values[NODE_RESERVATION_TIMEOUT] == "5"
 
 
-@VIRTUAL_TIME
 async def test_the_extender_runs_while_its_setting_says_so():
     async with upgraded(two_nodes()) as world:
         await asyncio.sleep(5)
@@ -143,7 +144,6 @@ async def test_the_extender_runs_while_its_setting_says_so():
     assert (published(world), holder(world)) == ([], "")
 
 
-@VIRTUAL_TIME
 async def test_it_does_not_lead_while_somebody_else_holds_its_lease():
     world = two_nodes({ENABLED: "true"})
     api = Api(world.server.client("somebody"))
@@ -161,7 +161,6 @@ async def test_it_does_not_lead_while_somebody_else_holds_its_lease():
     assert lease["spec"]["leaseTransitions"] == 1
 
 
-@VIRTUAL_TIME
 async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room():
     async with filtering() as (world, found):
         pod = add_pod(world, "web")
@@ -173,7 +172,6 @@ async def test_a_pod_gets_the_nodes_whose_largest_disk_has_room():
     assert [*answer["FailedNodes"]] == ["small", "unknown"]
 
 
-@VIRTUAL_TIME
 async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes():
     pod = {"metadata": {"namespace": "default", "name": "web"}, "spec": {}}
     async with filtering() as (_, found):
@@ -181,7 +179,6 @@ async def test_a_pod_without_volumes_of_longhorn_keeps_all_nodes():
         assert await accepted(found.answer, pod) == NODES
 
 
-@VIRTUAL_TIME
 async def test_a_pod_goes_back_to_where_all_its_replicas_are():
     async with filtering() as (world, found):
         await world.provision("data")
@@ -196,7 +193,6 @@ async def test_a_pod_goes_back_to_where_all_its_replicas_are():
         assert await accepted(found.answer, again) == ["node-2"]  # and nothing waits for it
 
 
-@VIRTUAL_TIME
 async def test_the_next_answer_waits_until_the_pod_before_has_its_node():
     async with filtering() as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -211,7 +207,6 @@ async def test_the_next_answer_waits_until_the_pod_before_has_its_node():
         assert found.reserved == {"node-1"}
 
 
-@VIRTUAL_TIME
 async def test_both_timeouts_end_what_is_kept():
     async with filtering() as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -226,7 +221,6 @@ async def test_both_timeouts_end_what_is_kept():
         await world.until(lambda: not found.reserved, within=2)
 
 
-@VIRTUAL_TIME
 async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
     async with filtering({NODE_RESERVATION_TIMEOUT: "600"}) as (world, found):
         pod = add_pod(world, "data")
@@ -244,7 +238,6 @@ async def test_a_node_is_reserved_until_the_replicas_are_listed_there():
         await world.until(lambda: not found.reserved, within=1)
 
 
-@VIRTUAL_TIME
 async def test_timeouts_of_zero_keep_nothing():
     async with filtering({POD_SCHEDULING_TIMEOUT: "0"}) as (world, found):
         first, second = add_pod(world, "first"), add_pod(world, "second")
@@ -255,6 +248,7 @@ async def test_timeouts_of_zero_keep_nothing():
         assert asyncio.get_running_loop().time() - began < 0.5
 
 
+@pytest.mark.looptime(0)  # off: there are real sockets
 async def test_it_answers_over_http_in_names_and_in_whole_nodes():
     nodes = [{"metadata": {"name": name}, "status": {"kept": True}} for name in ("small", *NODES)]
     async with filtering() as (world, found):

@@ -15,6 +15,8 @@ from tests.actors.longhorn.objects import condition, disk_uuid
 from tests.actors.longhorn.records import Replica
 from tests.unit.actors.world import GIB, VIRTUAL_TIME, World, running, world_of
 
+pytestmark = VIRTUAL_TIME
+
 ATTACHED = ("attached", "node-3")
 DOWN = "KubernetesNodeNotReady"
 EARLY, LATER, LAST = (f"2026-01-01T00:0{at}Z" for at in ("0:00", "1:00", "1:59"))
@@ -182,7 +184,6 @@ def have(world: World, what: str, *, work: bool) -> None:
             world.put(kinds.INSTANCE_MANAGERS, instance_manager("node-1", state))
 
 
-@VIRTUAL_TIME
 @pytest.mark.parametrize("what", ["node", "disk", "manager"])
 async def test_a_volume_whose_only_replica_cannot_be_started_is_faulted_until_it_can(what):
     async with detached() as world:
@@ -200,7 +201,6 @@ async def test_a_volume_whose_only_replica_cannot_be_started_is_faulted_until_it
         assert kept["spec"]["lastFailedAt"]
 
 
-@VIRTUAL_TIME
 async def test_a_volume_is_not_salvaged_if_the_setting_is_off():
     async with detached(settings={"auto-salvage": "false"}) as world:
         have(world, "manager", work=False)
@@ -211,7 +211,6 @@ async def test_a_volume_is_not_salvaged_if_the_setting_is_off():
         await world.hold(lambda: robustness(world) == "faulted", seconds=60)
 
 
-@VIRTUAL_TIME
 async def test_a_volume_attaches_with_the_replicas_that_can_be_started():
     async with detached(replicas=2) as world:
         have(world, "node", work=False)
@@ -223,7 +222,6 @@ async def test_a_volume_attaches_with_the_replicas_that_can_be_started():
         assert [each["spec"]["nodeID"] for each in lost] == ["node-1"]
 
 
-@VIRTUAL_TIME
 async def test_a_volume_waits_for_an_instance_manager_where_there_is_none():
     async with detached(replicas=2) as world:
         name = instance_manager("node-1")["metadata"]["name"]
@@ -238,7 +236,6 @@ async def test_a_volume_waits_for_an_instance_manager_where_there_is_none():
         await world.attached("data", "node-3")
 
 
-@VIRTUAL_TIME
 async def test_an_attached_volume_is_left_alone_when_a_node_goes():
     async with detached() as world:
         world.run_pod("web", "node-3", "data")

@@ -8,6 +8,8 @@ from tests.actors.longhorn.creation import volume_object
 from tests.actors.longhorn.shards import front_bytes, shard_bytes
 from tests.unit.actors.world import GIB, NAMESPACE, VIRTUAL_TIME, World, running
 
+pytestmark = VIRTUAL_TIME
+
 
 def in_shards(data: int = 2, parity: int = 1, strip: int = 64) -> dict[str, str]:
     return {
@@ -53,7 +55,6 @@ def test_how_large_a_shard_is(data, expected):
     assert shard_bytes(volume) == expected
 
 
-@VIRTUAL_TIME
 async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own():
     async with running(with_block_disks(50, 50, 50, 50)) as world:
         await world.provision("data", gib=10, **in_shards())
@@ -68,7 +69,6 @@ async def test_all_shards_are_placed_at_creation_each_on_a_node_of_its_own():
         await world.until(lambda: world.published_gib(first)["block"] == 5, within=5)
 
 
-@VIRTUAL_TIME
 async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place():
     async with running(with_block_disks(50, 50, 4)) as world:
         await world.provision("data", gib=10, **in_shards())
@@ -84,7 +84,6 @@ async def test_a_volume_hangs_in_attaching_until_all_of_its_shards_have_a_place(
         assert "" not in nodes(world)
 
 
-@VIRTUAL_TIME
 async def test_shards_go_with_their_volume():
     async with running(with_block_disks(50, 50, 50)) as world:
         await world.provision("data", gib=10, **in_shards())
