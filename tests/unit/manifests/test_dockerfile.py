@@ -17,6 +17,8 @@ from supply.sbom import pins
 from tests.unit.manifests.rendered import BASE, ROOT, container_of, one
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 NAME = "longhorn-scheduler-extender"
 CHECKED_WITH = "cyclonedx-python-lib"
 
@@ -41,21 +43,16 @@ def test_the_port_is_the_default():
 
 @pytest.mark.tools
 def test_the_entry_point_is_the_console_script():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = [*json.loads(instruction("ENTRYPOINT")), *json.loads(instruction("CMD"))]
 
-    assert command[0] in project["scripts"]
+    assert command[0] in PROJECT["scripts"]
     assert command == container_of(one(BASE, "Deployment", NAME))["command"]
 
 
 def test_dependencies_are_installed_by_their_hashes():
     installs = re.findall(r"--requirement (\S+)", DOCKERFILE)
 
-    assert installs == [
-        "requirements/build.txt",
-        "requirements/runtime.txt",
-        "requirements/sbom.txt",
-    ]
+    assert installs == [f"requirements/{name}.txt" for name in ("build", "runtime", "sbom")]
     assert DOCKERFILE.count("--require-hashes") == len(installs)
     for file in installs:
         assert "--hash=sha256:" in (ROOT / file).read_text(encoding="utf-8")
@@ -82,12 +79,11 @@ def test_the_list_is_made_as_make_makes_it():
 
 
 def test_the_labels_in_the_dockerfile_are_those_of_the_project():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     assert dict(re.findall(r'org\.opencontainers\.image\.(\S+)="(.+)"', DOCKERFILE)) == {
-        "title": project["name"],
-        "description": project["description"],
-        "licenses": project["license"],
+        "title": PROJECT["name"],
+        "description": PROJECT["description"],
+        "licenses": PROJECT["license"],
         "base.name": tagged(DOCKERFILE),
     }
 
@@ -100,27 +96,25 @@ def test_every_stage_is_built_on_the_pinned_image_or_on_what_is_given_instead():
     assert set(images[1:]) == {"${PYTHON_IMAGE}", "build"}
 
 
+def with_docker(folder: Path, script: str) -> dict[str, str]:
+    """Put a script in the place of docker; return the environment that finds it."""
+    docker = folder / "docker"
+    docker.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    docker.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "MAKEFLAGS": ""}
+
+
 def test_make_writes_the_digest_that_the_tag_has_now(tmp_path):
     digest = "sha256:" + "0123456789abcdef" * 4
-    docker = tmp_path / "docker"
-    docker.write_text(
-        '#!/bin/sh\n[ "$*" = "buildx imagetools inspect python:3.13-slim --format '
-        f'{{{{.Manifest.Digest}}}}" ] && echo {digest}\n',
-        encoding="utf-8",
-    )
-    docker.chmod(0o755)
+    asked = "buildx imagetools inspect python:3.13-slim --format {{.Manifest.Digest}}"
+    environ = with_docker(tmp_path, f'[ "$*" = "{asked}" ] && echo {digest}')
     for name in ("Makefile", "Dockerfile"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "supply", tmp_path / "supply")
-    environ = {
-        **os.environ,
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "MAKEFLAGS": "",
-        "PYTHONPATH": "",
-    }
     command = ["make", "--silent", "base-image", f"PYTHON={sys.executable}"]
 
-    subprocess.run(command, cwd=tmp_path, env=environ, check=True)
+    subprocess.run(command, cwd=tmp_path, env=environ | {"PYTHONPATH": ""}, check=True)
 
     text = (tmp_path / "Dockerfile").read_text(encoding="utf-8")
     assert pinned(text) == f"python:3.13-slim@{digest}"
@@ -131,25 +125,20 @@ def test_make_writes_the_digest_that_the_tag_has_now(tmp_path):
 
 def make_image(folder: Path, *variables: str) -> list[str]:
     """Return the arguments that `make image` gives to docker, which is not needed."""
-    docker = folder / "docker"
-    docker.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
-    docker.chmod(0o755)
-    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    environ = with_docker(folder, 'printf "%s\\n" "$@"')
     command = ["make", "--silent", "image", *variables]
-    environ = {**os.environ, "PATH": path, "MAKEFLAGS": ""}
     return subprocess.check_output(command, cwd=ROOT, env=environ, text=True).splitlines()
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone: there is no revision")
 def test_make_adds_the_labels_that_depend_on_the_commit(tmp_path):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = ["git", "log", "-1", "--format=%H %cI"]
     revision, created = subprocess.check_output(command, cwd=ROOT, text=True).split()
 
     *_, version_label, _, revision_label, _, created_label, context = make_image(tmp_path)
 
     prefix = "org.opencontainers.image"
-    assert version_label == f"{prefix}.version={project['version']}"
+    assert version_label == f"{prefix}.version={PROJECT['version']}"
     assert revision_label.removesuffix("-dirty") == f"{prefix}.revision={revision}"
     assert created_label == f"{prefix}.created={created}"
     assert context == "."
@@ -162,19 +151,15 @@ def test_what_only_the_builder_knows_is_passed_on(tmp_path):
 
     assert arguments[:3] == ["build", "--tag", "some/name:7"]
     assert arguments[-7:] == [
-        "--label",
-        "org.opencontainers.image.source=https://sources.test/",
-        "--label",
-        "org.opencontainers.image.base.name=python:test",
-        "--build-arg",
-        "PYTHON_IMAGE=python:test",
+        *("--label", "org.opencontainers.image.source=https://sources.test/"),
+        *("--label", "org.opencontainers.image.base.name=python:test"),
+        *("--build-arg", "PYTHON_IMAGE=python:test"),
         ".",
     ]
 
 
 def test_what_the_build_needs_reaches_it():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    packages = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
 
     needed = {"pyproject.toml", "README.md", "LICENSE", "requirements", "supply", *packages}
