@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from supply.manifests import CHART, NAMESPACE, HelmError, render
+from supply.manifests import CHART, NAMESPACE, OWN, HelmError, render
 from tests import tools
 from tests.unit.manifests.rendered import Object, documents
 
@@ -28,7 +28,20 @@ WITHOUT_INJECTION = "--set=injection.mode=none"
 """With it the chart has what manifests have that leave it to a component."""
 INSECURE = "--set=tls.mode=insecure"
 IMAGE = f"--set=image.repository={NAME}"
+SHORT = {"ADDRESS": WITH_ADDRESS, "CONFIGURED": CONFIGURED, "INSECURE": INSECURE, "OWN": OWN}
 _HOOK = "helm.sh/hook"
+
+
+def options_of(text: str) -> tuple[str, ...]:
+    """Read the arguments of `charted`: `- a=1 --debug` are `"", "--set=a=1", "--debug"`.
+
+    The first word is the file of values, `-` for none; one in capitals is a key of `SHORT`.
+    """
+    values, *words = text.split()
+    options = [
+        SHORT.get(word, word if word.startswith("--") else f"--set={word}") for word in words
+    ]
+    return ("" if values == "-" else values, *options)
 
 
 @cache

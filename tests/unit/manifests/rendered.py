@@ -71,6 +71,35 @@ def one(folder: str, kind: str, name: str) -> Object:
     return found
 
 
+def rows_of(text: str) -> dict[str, tuple[str, ...]]:
+    """Read a table: a row of each line, with bars between its cells; all but the last name it."""
+    rows = [tuple(cell.strip() for cell in line.split("|")) for line in text.strip().splitlines()]
+    found = {" ".join(row[:-1]): row for row in rows}
+    assert len(found) == len(rows), "two rows of a name"
+    return found
+
+
+def at(value: Any, path: str) -> Any:
+    """Return what stands at a path within an object, None if nothing does.
+
+    `spec.replicas` are names of fields. `ports.http` is the entry of a list with that name, and
+    `rules.*.verbs` a list of those of all entries. `pod` is short for the `spec.template.spec` of
+    a Deployment or Job, and `container` for its only container.
+    """
+    first, _, rest = path.partition(".")
+    if first == "pod":
+        found = value["spec"]["template"]["spec"]
+    elif first == "container":
+        [found] = value["spec"]["template"]["spec"]["containers"]
+    elif first == "*":
+        return [at(each, rest) if rest else each for each in value]
+    elif isinstance(value, list):
+        found = next((each for each in value if each["name"] == first), None)
+    else:
+        found = value.get(first)
+    return at(found, rest) if rest and found is not None else found
+
+
 def container_of(deployment: Object) -> Object:
     """The only container of a Deployment."""
     [container] = deployment["spec"]["template"]["spec"]["containers"]

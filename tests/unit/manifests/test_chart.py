@@ -21,7 +21,6 @@ from extender import Balance, Mode
 from supply.manifests import CHART, NAMESPACE
 from tests import tools
 from tests.unit.manifests.charted import (
-    CONFIGURED,
     DEFAULTS,
     IMAGE,
     INSECURE,
@@ -34,10 +33,11 @@ from tests.unit.manifests.charted import (
     find,
     helm,
     hooks,
+    options_of,
     refusal,
     values_option,
 )
-from tests.unit.manifests.rendered import Object, check, container_of
+from tests.unit.manifests.rendered import Object, at, check, container_of, rows_of
 from tests.unit.manifests.test_manifests import OF_OPERATORS, OLDEST
 
 pytestmark = pytest.mark.tools
@@ -47,6 +47,7 @@ LATEST = kubernetes_validate.latest_version()
 SCHEDULER = "longhorn-scheduler"
 FROM = "--set=networkPolicy.from[0].ipBlock.cidr=192.0.2.11/32"
 API_SERVER = "--set=networkPolicy.apiServer[0].ipBlock.cidr=192.0.2.12/32"
+EVERYTHING = "everything"
 PROBES = ("readinessProbe", "livenessProbe")
 GROUP = typer.main.get_command(commands)
 SET_BY_CHART = {
@@ -79,10 +80,11 @@ def scheduler_config(objects: tuple[Object, ...]) -> str:
     return str(config).split("\n", maxsplit=1)[1]
 
 
-def notes(*options: str) -> str:
-    """Return what is printed after the installation."""
+def notes(options: str) -> str:
+    """Return what is printed after the installation with these options, in words."""
+    values, *others = options_of(options)
     command = ("install", NAME, str(CHART), f"--namespace={NAMESPACE}", "--dry-run=client", IMAGE)
-    return helm(*command, *options).partition("\nNOTES:\n")[2]
+    return helm(*command, *values_option(values), *others).partition("\nNOTES:\n")[2]
 
 
 @pytest.mark.parametrize("values", VALUES)
@@ -225,7 +227,7 @@ def test_defaults_are_those_of_the_service():
 
 
 def test_what_is_chosen_reaches_the_service():
-    settings = load(variables(charted("everything")))
+    settings = load(variables(charted(EVERYTHING)))
 
     assert settings == Settings(
         longhorn_namespace="longhorn-elsewhere",
@@ -247,19 +249,13 @@ def test_what_is_chosen_reaches_the_service():
     )
 
 
+OTHER_LIVE = LiveSettings(
+    enabled=False, pod_scheduling_timeout_seconds=7, node_reservation_timeout_seconds=0
+)
+
+
 @pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (DEFAULTS, LiveSettings()),
-        (
-            "everything",
-            LiveSettings(
-                enabled=False,
-                pod_scheduling_timeout_seconds=7,
-                node_reservation_timeout_seconds=0,
-            ),
-        ),
-    ],
+    ("values", "expected"), [(DEFAULTS, LiveSettings()), (EVERYTHING, OTHER_LIVE)]
 )
 def test_live_settings_reach_the_service(values, expected):
     data = find(charted(values), "ConfigMap")["data"]
@@ -268,13 +264,50 @@ def test_live_settings_reach_the_service(values, expected):
 
 
 def test_the_image_is_found_by_its_digest_if_there_is_one():
-    container = container_of(find(charted("everything"), "Deployment"))
-    image = "registry.example/longhorn/scheduler-extender"
+    image = at(find(charted(EVERYTHING), "Deployment"), "container.image")
 
-    assert container["image"] == f"{image}@sha256:{'0123456789abcdef' * 4}"
-    assert container_of(find(charted(DEFAULTS, "--set-string=image.tag=7"), "Deployment"))[
-        "image"
-    ] == (f"{NAME}:7")
+    name = "registry.example/longhorn/scheduler-extender"
+    assert image == f"{name}@sha256:{'0123456789abcdef' * 4}"
+
+
+REACHED = rows_of("""
+- --set-string=image.tag=7 | Deployment container.image | longhorn-scheduler-extender:7
+everything | Deployment pod.volumes.scratch | {name: scratch, emptyDir: {}}
+everything | Deployment container.volumeMounts.scratch | {name: scratch, mountPath: /scratch}
+everything | Deployment pod.topologySpreadConstraints.*.topologyKey | [topology.kubernetes.io/zone]
+everything | Deployment pod.priorityClassName | null
+- podSecurityContext.runAsUser=null | Deployment pod.securityContext.runAsUser | null
+- replicaCount=4 | Deployment spec.replicas | 4
+- imagePullSecrets[0].name=mine | Deployment pod.imagePullSecrets | [name: mine]
+everything | ServiceAccount metadata.annotations | {owner.example/team: storage}
+everything | PodMonitor metadata.labels.release | kube-prometheus-stack
+everything | PrometheusRule metadata.labels.release | kube-prometheus-stack
+everything | ConfigMap/longhorn-scheduler-extender-dashboard metadata.labels.dashboards | storage
+everything | Deployment/longhorn-scheduler container.image | registry.example/kube-scheduler:v1.35.1
+everything | Deployment/longhorn-scheduler container.resources.limits | {memory: 256Mi}
+everything | Deployment/longhorn-scheduler spec.replicas | 1
+everything | Deployment/longhorn-scheduler pod.imagePullSecrets | [name: registry, name: mirror]
+""")
+"""Of each: the options, the place that a value comes to, and what is there."""
+
+
+@pytest.mark.parametrize(("options", "place", "expected"), REACHED.values(), ids=REACHED)
+def test_a_value_reaches_its_place(options, place, expected):
+    which, path = place.split()
+    kind, _, name = which.partition("/")
+
+    found = at(find(charted(*options_of(options)), kind, name or NAME), path)
+
+    assert found == yaml.safe_load(expected)
+
+
+@pytest.mark.parametrize("version", ["v1.33.4", "v1.33.4-gke.1000", "v1.33.4+k3s1", "v1.33.4-rc.1"])
+def test_the_secondary_scheduler_has_the_version_of_the_cluster(version):
+    objects = charted("secondary-scheduler", f"--kube-version={version}")
+
+    image = container_of(find(objects, "Deployment", SCHEDULER))["image"]
+
+    assert image == "registry.k8s.io/kube-scheduler:v1.33.4"
 
 
 @pytest.mark.parametrize(
@@ -300,15 +333,6 @@ def test_the_service_has_the_addresses_that_are_given(values, expected):
     assert {name: spec[name] for name in spec.keys() - {"type", "ports"}} == expected
 
 
-@pytest.mark.parametrize("version", ["v1.33.4", "v1.33.4-gke.1000", "v1.33.4+k3s1", "v1.33.4-rc.1"])
-def test_the_secondary_scheduler_has_the_version_of_the_cluster(version):
-    objects = charted("secondary-scheduler", f"--kube-version={version}")
-
-    image = container_of(find(objects, "Deployment", SCHEDULER))["image"]
-
-    assert image == "registry.k8s.io/kube-scheduler:v1.33.4"
-
-
 def test_a_cluster_that_does_not_say_its_version_needs_a_tag():
     text = refusal(*values_option("secondary-scheduler"), "--kube-version=1.33")
 
@@ -317,16 +341,9 @@ def test_a_cluster_that_does_not_say_its_version_needs_a_tag():
     )
 
 
-def test_the_secondary_scheduler_takes_what_is_given_to_it():
-    objects = charted("everything")
-    deployment = find(objects, "Deployment", SCHEDULER)
-    pod = deployment["spec"]["template"]["spec"]
-    [profile] = yaml.safe_load(scheduler_config(objects))["profiles"]
+def test_the_profile_of_the_second_scheduler_has_the_name_that_is_given():
+    [profile] = yaml.safe_load(scheduler_config(charted(EVERYTHING)))["profiles"]
 
-    assert container_of(deployment)["image"] == "registry.example/kube-scheduler:v1.35.1"
-    assert container_of(deployment)["resources"]["limits"] == {"memory": "256Mi"}
-    assert deployment["spec"]["replicas"] == 1
-    assert pod["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
     assert profile["schedulerName"] == "storage-scheduler"
 
 
@@ -363,28 +380,21 @@ def test_its_pods_have_the_certificate_that_its_configuration_names():
 
 @pytest.mark.parametrize("name", [NAME, SCHEDULER])
 def test_labels_of_the_user_change_no_selector(name):
-    deployment = find(charted("everything"), "Deployment", name)
+    deployment = find(charted(EVERYTHING), "Deployment", name)
     labels = deployment["spec"]["template"]["metadata"]["labels"]
 
     assert deployment["spec"]["selector"] == {"matchLabels": {"app": name}}
     assert labels["app"] == name
     assert all(
         obj["metadata"]["labels"]["team"] == "storage"
-        for obj in (*charted("everything"), *hooks("everything"))
+        for obj in (*charted(EVERYTHING), *hooks(EVERYTHING))
     )
 
 
 def test_what_is_turned_off_is_left_out():
-    kinds = {obj["kind"] for obj in charted("everything")}
+    kinds = {obj["kind"] for obj in charted(EVERYTHING)}
 
     assert not {"NetworkPolicy", "PodDisruptionBudget"} & kinds
-    assert "priorityClassName" not in find(charted("everything"), "Deployment")["spec"]["template"]
-
-
-def test_fields_of_a_security_context_can_be_taken_out():
-    pod = find(charted(DEFAULTS, "--set=podSecurityContext.runAsUser=null"), "Deployment")
-
-    assert "runAsUser" not in pod["spec"]["template"]["spec"]["securityContext"]
 
 
 @pytest.mark.parametrize("option", [INSECURE, "--set=tls.mode=selfSigned"])
@@ -402,31 +412,16 @@ def test_probes_and_prometheus_ask_a_port_that_is_open_to_all(option):
     )
 
 
-def test_labels_for_the_operators_are_set():
-    objects = charted("everything")
-    labels = {
-        kind: find(objects, kind, name)["metadata"]["labels"]
-        for kind, name in [("PodMonitor", NAME), ("PrometheusRule", NAME)]
-    }
-
-    assert {kind: given["release"] for kind, given in labels.items()} == {
-        "PodMonitor": "kube-prometheus-stack",
-        "PrometheusRule": "kube-prometheus-stack",
-    }
-    assert find(objects, "ConfigMap", f"{NAME}-dashboard")["metadata"]["labels"]["dashboards"]
+URLS = rows_of("""
+fixed-address | https://10.96.0.95:9504
+fixed-address INSECURE | http://10.96.0.95:9504
+ipv6 | https://[fd00:10:96::95]:8443
+""")
 
 
-@pytest.mark.parametrize(
-    ("options", "url"),
-    [
-        (["fixed-address"], "https://10.96.0.95:9504"),
-        (["fixed-address", INSECURE], "http://10.96.0.95:9504"),
-        (["ipv6"], "https://[fd00:10:96::95]:8443"),
-    ],
-)
+@pytest.mark.parametrize(("options", "url"), URLS.values(), ids=URLS)
 def test_the_notes_say_how_to_configure_kube_scheduler(options, url):
-    values, *others = options
-    text = notes(*values_option(values), *others)
+    text = notes(options)
     [command] = [part for part in text.split("\n\n") if "scheduler-config" in part]
     name = "scheduler-config"
     given = shlex.split(command.replace("\\\n", "").partition(name)[2])
@@ -438,27 +433,52 @@ def test_the_notes_say_how_to_configure_kube_scheduler(options, url):
     assert ("2. Copy ca.crt, tls.crt and tls.key" in text) == url.startswith("https")
 
 
-@pytest.mark.parametrize(
-    ("values", "is_made"),
-    [("tls-cert-manager", True), ("fixed-address", True), ("tls-secret", False)],
-)
-def test_the_notes_say_where_the_files_for_kube_scheduler_are(values, *, is_made):
-    text = notes(*values_option(values))
+PHRASES = {
+    "address": "WARNING: the Service has no fixed address",
+    "open": "WARNING: tls.mode is insecure",
+    "copy": "for file in ca.crt tls.crt tls.key; do",
+    "get": f"get secret {NAME}-kube-scheduler \\",
+    "own": f"once the Secrets {NAME}-tls and",
+    "by-hand": 'longhorn.io/scheduler-extender: "1"',
+    "webhook": "a webhook adds it",
+    "waits": "INJECTION WAITS",
+    "begin": "--reset-then-reuse-values --set kubeSchedulerConfigured=true",
+    "test": f"helm test {NAME} --namespace {NAMESPACE} --filter name={NAME}-test\n",
+    "pending": "WARNING: a kube-scheduler that does not know the extender",
+    "replicaCount": "replicaCount is taken for replicas",
+    "imagePullSecrets": "imagePullSecrets are added to image.pullSecrets",
+    "mode": "say mode=second-scheduler instead",
+}
+NOTES = rows_of("""
+- | webhook
+- mode=cluster-scheduler | address by-hand
+- networkPolicy.from[0].ipBlock.cidr=192.0.2.11/32 INSECURE | open webhook
+tls-cert-manager | copy get waits begin test
+fixed-address | copy get waits begin test
+tls-secret | own waits begin test
+- injection.mode=none | by-hand
+- injection.mode=webhook | webhook
+- ADDRESS | copy get waits begin test
+- ADDRESS CONFIGURED | copy get webhook
+- ADDRESS injection.mode=webhook | copy get webhook pending
+- ADDRESS injection.mode=none | copy get by-hand
+- replicaCount=4 | webhook replicaCount
+- imagePullSecrets[0].name=mine | webhook imagePullSecrets
+- secondaryScheduler.enabled=true | webhook mode
+""")
 
-    assert ("for file in ca.crt tls.crt tls.key; do" in text) == is_made
-    assert (f"get secret {NAME}-kube-scheduler \\" in text) == is_made
-    # Whoever has made others has them.
-    assert (f"once the Secrets {NAME}-tls and" in text) == (not is_made)
+
+@pytest.mark.parametrize(("options", "said"), NOTES.values(), ids=NOTES)
+def test_the_notes_say_what_is_still_to_do(options, said):
+    text = notes(options)
+
+    assert [name for name, phrase in PHRASES.items() if phrase in text] == said.split()
 
 
-def test_the_notes_warn_of_an_address_that_may_change():
-    assert "WARNING: the Service has no fixed address" in notes("--set=mode=cluster-scheduler")
-    assert "has no fixed address" not in notes()
+def test_the_notes_name_the_test():
+    [of_test] = [obj for obj in hooks(DEFAULTS) if obj["metadata"]["name"] == f"{NAME}-test"]
 
-
-@pytest.mark.parametrize(("options", "is_open"), [([], False), ([FROM, INSECURE], True)])
-def test_the_notes_warn_of_a_port_that_is_open(options, *, is_open):
-    assert ("WARNING: tls.mode is insecure" in notes(*options)) == is_open
+    assert of_test["kind"] == "Pod"
 
 
 @pytest.mark.parametrize(
@@ -521,40 +541,31 @@ def test_pods_that_may_reach_the_port_have_these_labels():
     assert of_test <= find(hooks(DEFAULTS), "Pod", f"{NAME}-test")["metadata"]["labels"].items()
 
 
-@pytest.mark.parametrize(
-    ("option", "missing"),
-    [
-        ("wakeUp", {("pods", "patch")}),
-        (
-            "commandsInPod",
-            {
-                ("networkpolicies", "list"),
-                ("deployments", "get"),
-                ("configmaps", "get"),
-                ("csidrivers", "list"),
-                ("csistoragecapacities", "list"),
-                ("volumeattachments", "list"),
-                ("mutatingadmissionpolicies", "get"),
-                ("mutatingadmissionpolicybindings", "get"),
-                ("mutatingwebhookconfigurations", "get"),
-            },
-        ),
-    ],
-)
+MISSING = {
+    "wakeUp": "pods/patch",
+    "commandsInPod": (
+        "networkpolicies/list deployments/get configmaps/get csidrivers/list "
+        "csistoragecapacities/list volumeattachments/list mutatingadmissionpolicies/get "
+        "mutatingadmissionpolicybindings/get mutatingwebhookconfigurations/get"
+    ),
+}
+
+
+@pytest.mark.parametrize(("option", "missing"), MISSING.items(), ids=MISSING)
 def test_who_does_without_has_fewer_rights(option, missing):
     before, after = rights(charted(DEFAULTS)), rights(charted(DEFAULTS, f"--set={option}=false"))
 
-    assert {(resource, verb) for _, resource, verb in before - after} == missing
+    assert {right.partition(" ")[2] for right in before - after} == {*missing.split()}
     assert after < before
 
 
-def rights(objects: tuple[Object, ...]) -> set[tuple[str, str, str]]:
-    """Return what the roles of the service grant: the kind of the role, a resource and a verb.
+def rights(objects: tuple[Object, ...]) -> set[str]:
+    """Return what the roles of the service grant, such as `Role leases/get`.
 
     That in Longhorn's namespace is not among them.
     """
     return {
-        (role["kind"], resource, verb)
+        f"{role['kind']} {resource}/{verb}"
         for role in (find(objects, "ClusterRole", f"{NAME}.{NAMESPACE}"), find(objects, "Role"))
         for rule in role["rules"]
         for resource in rule["resources"]
@@ -615,42 +626,6 @@ def test_nodes_may_be_patched_only_where_a_policy_says_how(options, *, is_there)
 
 
 @pytest.mark.parametrize(
-    ("mode", "text"),
-    [
-        ("none", 'longhorn.io/scheduler-extender: "1"'),
-        ("auto", "a webhook adds it"),
-        ("webhook", "a webhook adds it"),
-    ],
-)
-def test_the_notes_say_how_pods_come_to_the_extender(mode, text):
-    assert text in notes(f"--set=injection.mode={mode}")
-
-
-BEGIN = "--reset-then-reuse-values --set kubeSchedulerConfigured=true"
-TEST = f"helm test {NAME} --namespace {NAMESPACE} --filter name={NAME}-test\n"
-PENDING = "WARNING: a kube-scheduler that does not know the extender"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], set()),
-        ([WITH_ADDRESS], {"INJECTION WAITS", BEGIN, TEST}),
-        ([WITH_ADDRESS, CONFIGURED], {"a webhook adds it"}),
-        ([WITH_ADDRESS, "--set=injection.mode=webhook"], {"a webhook adds it", PENDING}),
-        ([WITH_ADDRESS, WITHOUT_INJECTION], set()),
-    ],
-)
-def test_the_notes_say_whether_injection_waits_for_kube_scheduler(options, said):
-    text = notes(*options)
-
-    known = {"INJECTION WAITS", BEGIN, TEST, PENDING, *said}
-    assert {each for each in known if each in text} == said
-    [of_test] = [obj for obj in hooks(DEFAULTS) if obj["metadata"]["name"] == f"{NAME}-test"]
-    assert of_test["kind"] == "Pod"
-
-
-@pytest.mark.parametrize(
     ("options", "deployments", "scheduler"),
     [
         ([], {NAME, SCHEDULER}, SCHEDULER),
@@ -686,18 +661,6 @@ def test_names_cannot_be_chosen():
     assert "nameOverride and fullnameOverride must be empty" in refusal("--set=nameOverride=mine")
 
 
-def test_names_of_other_charts_are_taken_and_the_notes_say_so():
-    options = ("--set=replicaCount=4", "--set=imagePullSecrets[0].name=mine")
-    spec = find(charted(DEFAULTS, *options), "Deployment")["spec"]
-    text = notes(*options, "--set=secondaryScheduler.enabled=true")
-
-    assert spec["replicas"] == 4
-    assert spec["template"]["spec"]["imagePullSecrets"] == [{"name": "mine"}]
-    assert "replicaCount is taken for replicas" in text
-    assert "imagePullSecrets are added to image.pullSecrets" in text
-    assert "say mode=second-scheduler instead" in text
-
-
 def test_variables_can_be_a_list():
     from_elsewhere = '{"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"a","key":"b"}}}'
     named = '{"name":"EXTENDER_HOST","value":"::"}'
@@ -709,20 +672,6 @@ def test_variables_can_be_a_list():
     ]
     unknown = '{"name":"EXTENDER_FOO","value":"1"}'
     assert "at '/extraEnv" in refusal(f"--set-json=extraEnv=[{unknown}]")
-
-
-def test_volumes_and_spreads_and_annotations_are_taken_over():
-    objects = charted("everything")
-    pod = find(objects, "Deployment")["spec"]["template"]["spec"]
-
-    assert {"name": "scratch", "emptyDir": {}} in pod["volumes"]
-    assert {"name": "scratch", "mountPath": "/scratch"} in pod["containers"][0]["volumeMounts"]
-    assert [each["topologyKey"] for each in pod["topologySpreadConstraints"]] == [
-        "topology.kubernetes.io/zone"
-    ]
-    assert find(objects, "ServiceAccount")["metadata"]["annotations"] == {
-        "owner.example/team": "storage"
-    }
 
 
 def test_a_service_monitor_finds_all_instances():

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.unit.manifests.rendered import (
     MONITORING,
     SECONDARY,
     Object,
+    at,
     render,
     rendered,
 )
@@ -67,6 +69,10 @@ def by_key(objects: tuple[Object, ...]) -> dict[Key, Object]:
     return found
 
 
+def all_of(folders: Iterable[str]) -> dict[Key, Object]:
+    return {key: obj for folder in folders for key, obj in by_key(rendered(folder)).items()}
+
+
 def kube_version() -> str:
     """The version of kube-scheduler that the kustomization of the secondary one names."""
     text = (MANIFESTS / SECONDARY / "kustomization.yaml").read_text(encoding="utf-8")
@@ -86,12 +92,9 @@ def kube_version() -> str:
     ids=str,
 )
 def test_the_chart_installs_what_the_kustomizations_do(values, folders):
-    expected: dict[Key, Object] = {}
-    for folder in folders:
-        expected |= by_key(rendered(folder))
-
     closed = () if values == "tls-cert-manager" else (CLOSED,)
-    assert by_key(charted(values, OWN, *closed, WITHOUT_INJECTION)) == expected
+
+    assert by_key(charted(values, OWN, *closed, WITHOUT_INJECTION)) == all_of(folders)
 
 
 def overlaid(folder: Path, **more: Any) -> dict[Key, Object]:
@@ -121,54 +124,47 @@ def test_the_right_to_take_a_taint_off_is_the_same(tmp_path):
     )
 
 
-def test_the_policy_is_the_same(tmp_path):
-    served = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-
-    assert overlaid(tmp_path, with_policy=True) == by_key(
-        charted("fixed-address", CLOSED, CONFIGURED, served)
-    )
-
-
-def test_the_policies_on_what_is_written_are_the_same(tmp_path):
-    served = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
-
-    assert overlaid(tmp_path, with_admission_policy=True) == by_key(
-        charted("fixed-address", CLOSED, served, WITHOUT_INJECTION)
-    )
+UNTIL = "2027-01-31T12:00:00Z"
+SERVED = "--api-versions=admissionregistration.k8s.io/v1/"
+LIKE_THE_CHART: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "the policy for pods": (
+        {"with_policy": True}, (CONFIGURED, f"{SERVED}MutatingAdmissionPolicy")),
+    "the policies on what is written": (
+        {"with_admission_policy": True},
+        (WITHOUT_INJECTION, f"{SERVED}ValidatingAdmissionPolicy")),
+    "plain HTTP for a time": (
+        {"plain_until": UNTIL}, (WITHOUT_INJECTION, f"--set=tls.plainUntil={UNTIL}")),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("tls", "folder"), [("secret", FIXED), ("cert-manager", CERT_MANAGER)])
-def test_the_command_installs_certificates_as_the_overlays_do(tmp_path, tls, folder):
-    assert overlaid(tmp_path, tls=tls) == by_key(rendered(folder))
+@pytest.mark.parametrize(("more", "options"), LIKE_THE_CHART.values(), ids=LIKE_THE_CHART)
+def test_the_command_installs_what_the_chart_does(tmp_path, more, options):
+    assert overlaid(tmp_path, **more) == by_key(charted("fixed-address", CLOSED, *options))
+
+
+LIKE_FOLDERS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "certificates of a Secret": ({"tls": "secret"}, [FIXED]),
+    "certificates of cert-manager": ({"tls": "cert-manager"}, [CERT_MANAGER]),
+    "a second scheduler": ({"second_scheduler": kube_version()}, [FIXED, SECONDARY]),
+}
+
+
+@pytest.mark.parametrize(("more", "folders"), LIKE_FOLDERS.values(), ids=LIKE_FOLDERS)
+def test_the_command_installs_what_the_folders_do(tmp_path, more, folders):
+    assert overlaid(tmp_path, **more) == all_of(folders)
 
 
 def test_the_command_installs_plain_http_if_that_is_asked_for(tmp_path):
     found = overlaid(tmp_path, tls="insecure")
-    deployment = found["Deployment", NAME, NAMESPACE]
+    pod = at(found["Deployment", NAME, NAMESPACE], "pod")
     # Nothing is left of these but their names.
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
-    assert deployment["spec"]["template"]["spec"].pop("volumes") == []
-    assert container.pop("volumeMounts") == []
+    assert (pod.pop("volumes"), pod["containers"][0].pop("volumeMounts")) == ([], [])
 
     assert found == by_key(charted("fixed-address", INSECURE, WITHOUT_INJECTION))
 
 
-def test_the_command_answers_by_plain_http_for_a_time(tmp_path):
-    until = "2027-01-31T12:00:00Z"
-
-    assert overlaid(tmp_path, plain_until=until) == by_key(
-        charted("fixed-address", CLOSED, f"--set=tls.plainUntil={until}", WITHOUT_INJECTION)
-    )
-
-
-def test_the_command_installs_a_second_scheduler(tmp_path):
-    expected = by_key(rendered(FIXED)) | by_key(rendered(SECONDARY))
-
-    assert overlaid(tmp_path, second_scheduler=kube_version()) == expected
-
-
 def test_the_secondary_scheduler_is_the_same_but_for_how_a_new_configuration_restarts_it():
-    expected = by_key(rendered(BASE)) | by_key(rendered(SECONDARY))
+    expected = all_of([BASE, SECONDARY])
     config_map = expected["ConfigMap", "longhorn-scheduler-config", NAMESPACE]
     head, _, config = config_map["data"]["config.yaml"].partition("\n")
     config_map["data"]["config.yaml"] = config

@@ -12,7 +12,7 @@ from app.disk_schedule.settings import ControllerSettings, load_controller
 from cli.commands import commands
 from supply.manifests import CHART, CLOSED, MANIFESTS, NAMESPACE, OWN
 from tests.unit.manifests.charted import DEFAULTS, WITHOUT_INJECTION, charted, find
-from tests.unit.manifests.rendered import BASE, MONITORING, Object, container_of, rendered
+from tests.unit.manifests.rendered import BASE, MONITORING, Object, at, container_of, rendered
 from tests.unit.manifests.test_chart_and_kustomize import by_key, kustomized
 
 pytestmark = pytest.mark.tools
@@ -41,14 +41,10 @@ def test_it_is_not_installed_as_shipped():
         assert "CustomResourceDefinition" not in {obj["kind"] for obj in objects}
 
 
-@pytest.mark.parametrize(
-    ("options", "components"),
-    [
-        ((), ["disk-schedule-controller"]),
-        ((MANAGED,), ["disk-schedule-controller", "disk-schedule-objects"]),
-    ],
-    ids=["controller", "objects"],
-)
+OBJECTS = ["disk-schedule-controller", "disk-schedule-objects"]
+
+
+@pytest.mark.parametrize(("options", "components"), [((), OBJECTS[:1]), ((MANAGED,), OBJECTS)])
 def test_the_chart_installs_what_the_components_do(tmp_path, options, components):
     assert by_key(charted(VALUES, OWN, CLOSED, WITHOUT_INJECTION, *options)) == kustomized(
         tmp_path, *components
@@ -105,24 +101,21 @@ def test_every_setting_of_it_can_be_set():
 
 def test_its_pods_are_like_those_of_the_service():
     ours, service = controller(), find(charted(VALUES), "Deployment")
-    pod, other = (each["spec"]["template"]["spec"] for each in (ours, service))
+    of_pods = ("securityContext", "tolerations", "priorityClassName", "enableServiceLinks")
+    of_containers = ("securityContext", "image", "imagePullPolicy")
 
-    for field in ("securityContext", "tolerations", "priorityClassName", "enableServiceLinks"):
-        assert pod[field] == other[field]
-    for field in ("securityContext", "image", "imagePullPolicy"):
-        assert container_of(ours)[field] == container_of(service)[field]
-    assert ours["spec"]["strategy"] == service["spec"]["strategy"]
+    for path in (*(f"pod.{each}" for each in of_pods), "spec.strategy"):
+        assert at(ours, path) == at(service, path) is not None
+    for path in (f"container.{each}" for each in of_containers):
+        assert at(ours, path) == at(service, path) is not None
     assert ours["spec"]["replicas"] == 2
 
 
 def test_its_account_is_its_own():
     objects = charted(VALUES, MANAGED)
-    account = find(objects, "ServiceAccount", CONTROLLER_NAME)["metadata"]
-    subject = {
-        "kind": "ServiceAccount",
-        "name": CONTROLLER_NAME,
-        "namespace": account["namespace"],
-    }
+    account = find(objects, "ServiceAccount", CONTROLLER_NAME)
+    namespace = account["metadata"]["namespace"]
+    subject = {"kind": "ServiceAccount", "name": CONTROLLER_NAME, "namespace": namespace}
     bound = {
         obj["roleRef"]["name"]
         for obj in objects
@@ -134,19 +127,19 @@ def test_its_account_is_its_own():
         f"{CONTROLLER_NAME}.{NAMESPACE}",
         f"{CONTROLLER_NAME}-objects.{NAMESPACE}",
     }
-    assert controller()["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
-    assert find(objects, "ServiceAccount", CONTROLLER_NAME)["automountServiceAccountToken"] is False
+    assert at(controller(), "pod.serviceAccountName") == CONTROLLER_NAME
+    assert account["automountServiceAccountToken"] is False
 
 
 def test_no_selector_of_the_service_takes_its_pods():
     labels = controller()["spec"]["template"]["metadata"]["labels"]
+    fields = {
+        "Deployment": "selector",
+        "NetworkPolicy": "podSelector",
+        "PodDisruptionBudget": "selector",
+    }
     selectors = [
-        find(charted(VALUES), kind)["spec"][field]["matchLabels"]
-        for kind, field in [
-            ("Deployment", "selector"),
-            ("NetworkPolicy", "podSelector"),
-            ("PodDisruptionBudget", "selector"),
-        ]
+        find(charted(VALUES), kind)["spec"][field]["matchLabels"] for kind, field in fields.items()
     ]
 
     assert not any(selector.items() <= labels.items() for selector in selectors)

@@ -46,21 +46,21 @@ def phases(obj: Object) -> set[str]:
     return {ARGO_PHASES[each] for each in annotations(obj)["helm.sh/hook"].split(",")} - {""}
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param([POLICY], {"begin", "end"}, id="second scheduler"),
-        pytest.param([], {"begin", "end"}, id="second scheduler, webhook"),
-        pytest.param([POLICY, WITH_ADDRESS, CONFIGURED], {"begin", "pause", "end"}, id="cluster's"),
-        pytest.param([POLICY, WITH_ADDRESS], {"pause", "end"}, id="not configured yet"),
-        pytest.param([POLICY, OWN], {"pause", "end"}, id="nobody can call"),
-        pytest.param(["--set=injection.mode=none"], {"end"}, id="pods name it themselves"),
-        pytest.param([POLICY, "--set=liveSettings.enabled=false"], {"end"}, id="nobody leads"),
-        pytest.param([POLICY, "--set=secondaryScheduler.ask=false"], {"end"}, id="emergency"),
-    ],
-)
+JOBS = {
+    "second scheduler": ([POLICY], "begin end"),
+    "second scheduler, webhook": ([], "begin end"),
+    "cluster's": ([POLICY, WITH_ADDRESS, CONFIGURED], "begin pause end"),
+    "not configured yet": ([POLICY, WITH_ADDRESS], "pause end"),
+    "nobody can call": ([POLICY, OWN], "pause end"),
+    "pods name it themselves": (["--set=injection.mode=none"], "end"),
+    "nobody leads": ([POLICY, "--set=liveSettings.enabled=false"], "end"),
+    "emergency": ([POLICY, "--set=secondaryScheduler.ask=false"], "end"),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), JOBS.values(), ids=JOBS)
 def test_injection_begins_where_it_can_be_tried(options, expected):
-    assert set(jobs(*options)) == expected
+    assert {*jobs(*options)} == {*expected.split()}
 
 
 @pytest.mark.parametrize(
@@ -98,15 +98,15 @@ def test_argo_cd_takes_the_same_order_from_the_hooks():
         assert not any(name.startswith("argocd.argoproj.io/") for name in annotations(each))
 
 
-@pytest.mark.parametrize(
-    ("options", "kept"),
-    [
-        pytest.param([OWN, WITH_ADDRESS], True, id="kube-scheduler calls an address"),
-        pytest.param([OWN], False, id="nobody calls"),
-        pytest.param([SECOND], False, id="the second scheduler goes with it"),
-    ],
-)
-def test_what_a_kube_scheduler_was_given_outlives_the_release(options, *, kept):
+CALLS = {
+    "kube-scheduler calls an address": ([OWN, WITH_ADDRESS], True),
+    "nobody calls": ([OWN], False),
+    "the second scheduler goes with it": ([SECOND], False),
+}
+
+
+@pytest.mark.parametrize(("options", "kept"), CALLS.values(), ids=CALLS)
+def test_what_a_kube_scheduler_was_given_outlives_the_release(options, kept):
     """The address that it calls, where it is refused at once, and certificates that it copied."""
     made = [each for each in charted(DEFAULTS, *options) if each["kind"] in ("Service", "Secret")]
     given = [each for each in made if each["metadata"]["name"] != f"{NAME}-webhook"]
