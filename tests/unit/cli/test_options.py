@@ -201,8 +201,9 @@ COMPLETED = {
 @pytest.mark.parametrize(("words", "expected"), COMPLETED.items(), ids=COMPLETED)
 @pytest.mark.parametrize("program", ["longhorn-scheduler-extender", "kubectl-longhorn_scheduler"])
 def test_shells_complete_commands_options_and_values(monkeypatch, capsys, words, expected, program):
-    """Asked as bash asks what the last of these words may be."""
+    """An installed script, asked as bash asks what the last of these words may be."""
     monkeypatch.setattr("sys.argv", [program])
+    monkeypatch.setattr("__main__.__package__", None)
     monkeypatch.setenv(f"_{program.replace('-', '_').upper()}_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", f"{program} {words}")
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
