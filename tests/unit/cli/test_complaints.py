@@ -4,6 +4,7 @@ Each row is named by what was asked; the thread stands above it. It has a cluste
 in the answers to some commands, or not be there (`!...`); golden files have all of the answers.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -305,3 +306,28 @@ def test_a_cluster_has_the_right_answer(called, golden, tmp_path, monkeypatch, n
             assert (fact.removeprefix("!") in told) is not fact.startswith("!"), fact
 
     golden(f"complaints-of-people/{name}", text)
+
+
+def test_programs_get_codes_and_figures_for_it(called, tmp_path):
+    """A text may change, and what a program reads may not."""
+
+    def asked(row: str, *command: str) -> Any:
+        file = write(tmp_path / "cluster.json", *ROWS[row][0])
+        return json.loads(called(*command, "--cluster-file", file, "-o", "json")[1])
+
+    cut_off = "strict-local-replica-where-the-claim-excludes-it"
+    assert "strict_local_cut_off" in codes(asked(cut_off, "filter", "pod/web"))
+    assert asked(cut_off, "filter", "pvc/data")["done"] is False
+    elsewhere = asked("pod-on-a-node-without-longhorn", "filter", "pod/web")
+    assert "not_attachable" in codes(elsewhere)
+    [disk] = asked("disk-full-of-snapshots", "filter", "node/n1")["disks"]
+    [content] = disk["figures"]["contents"]
+    assert (content["name"], content["written_bytes"]) == ("default/data", 61 * GIB)
+    assert content["note"] == "more than its size: snapshots"
+    full = asked("replica-on-a-full-disk", "filter", "volume/vol")
+    texts = {each["node"]: each["text"] for each in full["nodes"]}
+    assert texts["n1"] == texts["n2"] == "it has a replica of the volume"
+
+
+def codes(answer: Mapping[str, Any]) -> list[str]:
+    return [each["code"] for each in answer["notes"]]

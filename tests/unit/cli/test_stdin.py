@@ -43,7 +43,7 @@ def test_a_plan_comes_in_on_stdin(run, given, tmp_path, monkeypatch, words, text
     Path("scenario.yaml").write_text("steps: [{place: '-'}]")
     given(text)
 
-    assert run(*words.split())[:2] == run(*of_file.split())[:2]
+    assert run(*words.split()) == run(*of_file.split())
 
 
 @pytest.mark.parametrize(
