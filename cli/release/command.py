@@ -45,7 +45,7 @@ def end(
 ) -> None:
     """End an installation: first injection, then the schedulers, the instances and their Leases.
 
-    It waits until pods that ask for the extender have nodes, 20 s at most, and names the others.
+    It waits until pods that ask for the extender have nodes, 90 s at most, and names the others.
     What Helm or kustomize made is to be deleted after it.
     """
     _run(Installation.end, scheduler, kubeconfig, context)

@@ -25,7 +25,10 @@ _REQUEST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 _SETTLED_SECONDS = 2.0
 """Until all API servers and instances have heard that injection is over."""
-_PLACED_SECONDS = 20.0
+_PLACED_SECONDS = 90.0
+"""Room that volumes have just left is published by external-provisioner once a minute
+(--capacity-poll-interval), and kube-scheduler may try a pod again 10 s later
+(podMaxBackoffSeconds)."""
 _ENDED_SECONDS = 60.0
 _NOT_FOUND = 404
 _DEPLOYMENTS = (SCHEDULER, NAME, CONTROLLER_NAME)
@@ -87,13 +90,19 @@ class Installation:
     async def _send_no_more(self) -> None:
         await self._inject("false")
         await asyncio.sleep(_SETTLED_SECONDS)
+        if pods := await self._waiting():
+            self._say(
+                f"pods that ask for the extender and wait for a node: {len(pods)}; "
+                f"they have {_PLACED_SECONDS:.0f} s to get one"
+            )
         deadline = asyncio.get_running_loop().time() + _PLACED_SECONDS
-        while pods := await self._waiting():
+        while pods:
             if asyncio.get_running_loop().time() >= deadline:
                 for line in how_to_mend(pods):
                     self._say(line)
                 return
             await asyncio.sleep(_LOOK_SECONDS)
+            pods = await self._waiting()
         self._say("no pod that asks for the extender waits for a node")
 
     async def _waiting(self) -> list[WaitingPod]:

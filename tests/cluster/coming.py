@@ -19,6 +19,9 @@ PAUSE_SECONDS = 0.3
 SCHEDULED_SECONDS = timedelta(seconds=10)
 _MORE_SECONDS = 60.0
 _ALL_SECONDS = 120.0
+_ROOM_BYTES = 10 * 1024**3
+_PUBLISHED_SECONDS = 90.0
+"""external-provisioner looks once a minute."""
 SLEEPER: Object = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -50,10 +53,17 @@ async def pods_created(cluster: RunningCluster, *, asks: bool = True) -> AsyncIt
             if is_over.is_set():
                 return
 
+    await until(lambda: _is_room_published(cluster), within=_PUBLISHED_SECONDS)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(create())
         yield names
         is_over.set()
+
+
+async def _is_room_published(cluster: RunningCluster) -> bool:
+    """Say whether kube-scheduler sees room on all nodes; volumes that are gone may have had it."""
+    capacities = (await cluster.get("csistoragecapacities", "--all-namespaces"))["items"]
+    return all(int(each["capacity"]) >= _ROOM_BYTES for each in capacities)
 
 
 def many_pods(*, asks: bool) -> Iterator[Object]:
@@ -83,9 +93,10 @@ async def times_until_scheduled(cluster: RunningCluster, names: list[str]) -> li
     waiting: list[tuple[str, Object, Object]] = []
 
     async def all_are() -> bool:
+        pods = (await cluster.get("pods", "--selector=app=one-of-many"))["items"]
         waits.clear()
         waiting.clear()
-        for pod in (await cluster.get("pods", "--selector=app=one-of-many"))["items"]:
+        for pod in pods:
             created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
             conditions = {each["type"]: each for each in pod["status"].get("conditions") or ()}
             found = conditions.get("PodScheduled") or {"status": "Unknown"}

@@ -22,7 +22,9 @@ pytestmark = VIRTUAL_TIME
 INJECT = "scheduler-extender-inject"
 DEPLOYMENTS, LEASES = "deployments.apps", "leases.coordination.k8s.io"
 NAMES = (SCHEDULER, NAME, CONTROLLER_NAME)
-PATIENCE_SECONDS = 22.0
+PATIENCE_SECONDS = 92.0
+PUBLISHED_AND_TRIED_SECONDS = 60 + 10
+"""external-provisioner's --capacity-poll-interval, and kube-scheduler's podMaxBackoffSeconds."""
 
 
 class Cluster:
@@ -127,7 +129,7 @@ async def test_a_lease_that_longhorns_own_extender_holds_stays(cluster):
 async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster):
     cluster.server.put(pod("sent"))
     ending = asyncio.create_task(cluster.installation().end())
-    await asyncio.sleep(10)
+    await asyncio.sleep(PUBLISHED_AND_TRIED_SECONDS)
     assert cluster.injects == "false"
     assert cluster.names(DEPLOYMENTS) == sorted(NAMES)
 
@@ -135,7 +137,10 @@ async def test_it_waits_until_pods_that_were_sent_have_nodes(cluster):
     await ending
 
     assert cluster.names(DEPLOYMENTS) == []
-    assert cluster.lines == ["no pod that asks for the extender waits for a node"]
+    assert cluster.lines == [
+        "pods that ask for the extender and wait for a node: 1; they have 90 s to get one",
+        "no pod that asks for the extender waits for a node",
+    ]
 
 
 async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster):
@@ -152,6 +157,7 @@ async def test_pods_that_find_no_node_hold_nothing_up_and_are_named(cluster):
 
     assert cluster.names(DEPLOYMENTS) == []
     assert cluster.lines == [
+        "pods that ask for the extender and wait for a node: 3; they have 90 s to get one",
         "3 waiting for a node that nobody gives them once the extender is gone:",
         "  default/bare",
         "  default/by-name",
@@ -177,8 +183,8 @@ async def test_of_thousands_some_are_named(cluster):
 
     await cluster.installation().end()
 
-    assert cluster.lines[0].startswith("1200 waiting")
-    assert cluster.lines[20:22] == ["  default/bare-0019", "  and 1180 more"]
+    assert cluster.lines[1].startswith("1200 waiting")
+    assert cluster.lines[21:23] == ["  default/bare-0019", "  and 1180 more"]
 
 
 ODD: dict[str, dict[str, Any]] = {

@@ -40,7 +40,7 @@ spec:
   # Helm deletes one that has succeeded; one that has failed can be looked at for so long.
   ttlSecondsAfterFinished: 3600
   # As long as Helm waits by default.
-  activeDeadlineSeconds: {{ .isSent | ternary 300 120 }}
+  activeDeadlineSeconds: 300
   template:
     metadata:
       labels:
