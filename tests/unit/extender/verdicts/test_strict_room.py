@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from app.kube.resource import AnyRecord
-from extender import ClusterView, Extender
+from extender import ClusterView, Extender, StepLimits
 from extender.holds import Asked, Timeouts
 from extender.kubernetes import PodStatus
-from extender.verdicts.shortages import LocalRoomAtRisk
+from extender.verdicts.shortages import LocalRoomAtRisk, PackingUndecided
 from longhorn import (
     Candidate,
     Candidates,
@@ -320,6 +320,16 @@ def test_nodes_for_a_pod_with_a_strict_local_volume(name):
     found = ask(view, *(each.name for each in own)).accepted
 
     assert found == [f"node-{number}" for number in accepted.split()]
+
+
+@pytest.mark.parametrize(("steps", "rejected"), [(2, {"node-1": PackingUndecided()}), (3, {})])
+def test_local_room_takes_steps_of_the_request(steps, rejected):
+    records, own, _accepted = ROWS["room-that-longhorn-sees-rightly"]
+    view = view_of(*records, *bound(*own), EVERY_BYTE)
+
+    found = ask(view, "a", limits=StepLimits(per_node=100, per_request=steps))
+
+    assert found.rejected == rejected
 
 
 @pytest.mark.parametrize("name", ["node-0", "node-1"])
